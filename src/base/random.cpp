@@ -19,6 +19,17 @@ Words philox_round(const Words& counter, std::uint32_t key_a, std::uint32_t key_
           static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key_b, static_cast<std::uint32_t>(a)};
 }
 
+Words counter_of(std::uint64_t a, std::uint64_t b) {
+  return {static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(b),
+          static_cast<std::uint32_t>(b >> 32)};
+}
+
+// The generator itself turns (seed, purpose, part) into a key, so that neighbouring seeds and parts share nothing.
+std::uint64_t stream_of(const RandomKey& key) {
+  const Words mixed = philox({static_cast<std::uint32_t>(key.purpose), key.part, 0, 0}, key.seed);
+  return std::uint64_t{mixed[0]} | (std::uint64_t{mixed[1]} << 32);
+}
+
 }  // namespace
 
 std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::uint64_t key) {
@@ -33,24 +44,14 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::u
 }
 
 std::array<std::uint32_t, 4> random_words(const RandomKey& key, std::uint64_t a, std::uint64_t b) {
-  // The generator itself turns (seed, purpose, part) into a key, so that neighbouring seeds and parts share nothing.
-  const Words mixed = philox({static_cast<std::uint32_t>(key.purpose), key.part, 0, 0}, key.seed);
-  const std::uint64_t stream = std::uint64_t{mixed[0]} | (std::uint64_t{mixed[1]} << 32);
-  return philox({static_cast<std::uint32_t>(a), static_cast<std::uint32_t>(a >> 32), static_cast<std::uint32_t>(b),
-                 static_cast<std::uint32_t>(b >> 32)},
-                stream);
+  return philox(counter_of(a, b), stream_of(key));
 }
 
-RandomStream::RandomStream(const RandomKey& key, std::uint64_t a) : a_(a) {
-  const Words mixed = philox({static_cast<std::uint32_t>(key.purpose), key.part, 0, 0}, key.seed);
-  stream_ = std::uint64_t{mixed[0]} | (std::uint64_t{mixed[1]} << 32);
-}
+RandomStream::RandomStream(const RandomKey& key, std::uint64_t a) : stream_(stream_of(key)), a_(a) {}
 
 std::uint32_t RandomStream::next_word() {
   if (used_ == 4) {
-    words_ = philox({static_cast<std::uint32_t>(a_), static_cast<std::uint32_t>(a_ >> 32),
-                     static_cast<std::uint32_t>(block_), static_cast<std::uint32_t>(block_ >> 32)},
-                    stream_);
+    words_ = philox(counter_of(a_, block_), stream_);
     ++block_;
     used_ = 0;
   }

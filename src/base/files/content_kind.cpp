@@ -6,6 +6,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "base/options/spelling.h"
+
 namespace eave {
 namespace {
 
@@ -91,12 +93,6 @@ std::string_view without_blanks(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
   return text;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::ranges::transform(result, result.begin(), [](unsigned char letter) { return std::tolower(letter); });
-  return result;
 }
 
 // RIFF and ISO files name their kind in the bytes after their size.
@@ -211,7 +207,7 @@ ContentKind text_kind(std::string_view begin) {
   if (has(begin, 0, "\xff\xfe") || has(begin, 0, "\xfe\xff")) return {kText, "text in UTF-16", ""};
   if (!is_text(begin)) return {};
   const std::string_view text = without_blanks(begin);
-  const std::string start = lower(text);
+  const std::string start = lower_case(text);
   if (text.empty()) return {kText, "text of nothing but blanks", kGetAgain};
   if (start.find("<svg") != std::string::npos) return {kImage, "an SVG drawing", ""};
   for (const char* tag : {"<!doctype html", "<html", "<head", "<body", "<title", "<script", "<meta", "<div", "<!--"}) {

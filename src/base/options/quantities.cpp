@@ -27,12 +27,9 @@ std::string first_foreign_character(std::string_view text) {
   for (auto at = first + 1; at != text.end() && at - first <= following; ++at) {
     code = code << 6 | (static_cast<unsigned char>(*at) & 0x3Fu);
   }
-  std::array<char, 16> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), code, 16).ptr;
-  std::string hexadecimal(digits.data(), end);
-  std::ranges::transform(hexadecimal, hexadecimal.begin(),
-                         [](char c) { return c >= 'a' && c <= 'f' ? char(c - 'a' + 'A') : c; });
-  return "U+" + std::string(4 - std::min<std::size_t>(hexadecimal.size(), 4), '0') + hexadecimal;
+  std::array<char, 16> hexadecimal{};
+  std::snprintf(hexadecimal.data(), hexadecimal.size(), "U+%04X", code);
+  return hexadecimal.data();
 }
 
 // Names an easily overlooked fault of a number, as "; …"; "" if there is none.
