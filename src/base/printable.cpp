@@ -54,6 +54,11 @@ std::string filtered(std::string_view text, bool keeps_lines) {
 
 }  // namespace
 
+void fail_check(const char* statement, const char* file, int line, const std::string& detail) {
+  throw Error(ExitCode::kInternal, std::string("internal error: ") + statement + " does not hold (" + detail + ") at " +
+                                       file + ":" + std::to_string(line) + "; please report this");
+}
+
 std::string printable(std::string_view text) { return filtered(text, false); }
 
 std::string printable_lines(std::string_view text) { return filtered(text, true); }

@@ -1,5 +1,3 @@
-#include "base/resource_limits.h"
-
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -7,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
+
+#include "base/host.h"
 
 namespace eave {
 namespace {
@@ -93,7 +91,8 @@ bool names(std::string_view list, std::string_view word) noexcept {
   return false;
 }
 
-// Returns -1 if the file is missing, says "max", or holds a number that means no limit.
+// The number at the start of a file. Returns -1 if the file is missing, says "max", or holds a number that means no
+// limit.
 std::int64_t read_limit(std::string_view directory, std::string_view name) noexcept {
   std::int64_t value = -1;
   for_each_line(join(directory, name),
@@ -101,11 +100,14 @@ std::int64_t read_limit(std::string_view directory, std::string_view name) noexc
   return value >= kUnlimited ? -1 : value;
 }
 
-std::int64_t read_field(std::string_view directory, std::string_view name, std::string_view field) noexcept {
-  std::int64_t value = 0;
+// Returns `missing` if the file has no such field.
+std::int64_t read_field(std::string_view directory, std::string_view name, std::string_view field,
+                        std::int64_t missing = 0) noexcept {
+  std::int64_t value = missing;
   for_each_line(join(directory, name), [&](std::string_view line) {
     if (SplitText words(line); words.next() == field) {
-      std::from_chars(words.rest().data(), line.data() + line.size(), value);
+      const std::size_t blanks = std::min(words.rest().find_first_not_of(' '), words.rest().size());
+      std::from_chars(words.rest().data() + blanks, line.data() + line.size(), value);
     }
   });
   return value;
@@ -218,43 +220,16 @@ void for_each_group(std::string_view root, const Hierarchy& hierarchy, std::stri
 
 constexpr std::int64_t kNotKnown = -1;
 
-// A fixed buffer: this file may be called when memory is short, and must not allocate.
-using Text = std::array<char, 4096>;
-
-bool read(const char* path, Text& text) noexcept {
-  const int file = ::open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const ssize_t size = ::read(file, text.data(), text.size() - 1);
-  ::close(file);
-  text[static_cast<std::size_t>(std::max<ssize_t>(size, 0))] = 0;
-  return size > 0;
-}
-
-std::int64_t kibibytes_of(const Text& text, const char* name) noexcept {
-  const char* const found = std::strstr(text.data(), name);
-  return found == nullptr ? kNotKnown : std::strtoll(found + std::strlen(name), nullptr, 10) * 1024;
-}
-
 std::int64_t free_of_machine() noexcept {
-  Text text;
-  if (!read("/proc/meminfo", text)) return kNotKnown;
-  const std::int64_t available = kibibytes_of(text, "MemAvailable:");
-  return available < 0 ? kNotKnown : available + std::max<std::int64_t>(kibibytes_of(text, "SwapFree:"), 0);
+  const std::int64_t available = read_field("", "/proc/meminfo", "MemAvailable:", kNotKnown);
+  return available < 0 ? kNotKnown : 1024 * (available + read_field("", "/proc/meminfo", "SwapFree:"));
 }
 
 std::int64_t left_of_limit() noexcept {
   rlimit limit{};
-  Text text;
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || !read("/proc/self/statm", text)) {
-    return kNotKnown;
-  }
-  const std::int64_t used = std::strtoll(text.data(), nullptr, 10) * ::sysconf(_SC_PAGESIZE);
-  return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - used, 0);
-}
-
-std::int64_t smaller(std::int64_t a, std::int64_t b) noexcept {
-  if (a < 0) return b;
-  return b < 0 ? a : std::min(a, b);
+  const std::int64_t pages = read_limit("", "/proc/self/statm");
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || pages < 0) return kNotKnown;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - pages * ::sysconf(_SC_PAGESIZE), 0);
 }
 
 }  // namespace
@@ -280,7 +255,10 @@ GroupLimits control_group_limits(const char* root) noexcept {
 }
 
 std::int64_t available_memory_bytes() noexcept {
-  return smaller(free_of_machine(), smaller(left_of_limit(), control_group_limits().memory_left_bytes));
+  std::int64_t least = free_of_machine();
+  take_smaller(least, left_of_limit());
+  take_smaller(least, control_group_limits().memory_left_bytes);
+  return least;
 }
 
 }  // namespace eave

@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #endif
 
+#include "base/host.h"
 #include "base/options/number_text.h"
-#include "base/resource_limits.h"
 #include "eave/check.h"
 #include "eave/device.h"
 

@@ -1,6 +1,6 @@
 // Limits of control groups as Slurm, systemd and containers set them: in the process's own group or in one above it.
 // The tests write directory trees that look like the kernel's.
-#include "base/resource_limits.h"
+#include "base/host.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,6 @@
 #include "base/files/file_errors.h"
 #include "base/files/output_file.h"
 #include "base/files/user_path.h"
-#include "base/formats/npy.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "eave/check.h"

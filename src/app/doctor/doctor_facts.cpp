@@ -20,7 +20,6 @@
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
-#include "base/resource_limits.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 #include "report/text/terminal.h"

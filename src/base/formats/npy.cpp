@@ -1,10 +1,9 @@
-#include "base/formats/npy.h"
-
 #include <bit>
 #include <string>
 #include <string_view>
 
 #include "base/files/output_file.h"
+#include "base/formats/safetensors.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -66,4 +66,8 @@ struct SafetensorsHeader {
 // array. Throws Error(kBadData) that says what is wrong, without the file's name. Takes time proportional to the text.
 SafetensorsHeader parse_safetensors_header(std::string_view text, std::uint64_t content_bytes);
 
+// Writes one array in NumPy's file format, which numpy.load reads, version 1.0: little-endian float32, row-major,
+// without the name. Atomic. Throws Error: kCannotCreate, kInputOutput.
+void write_npy(const OutputPath& path, const NamedArray& array);
+
 }  // namespace eave

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/host.h"
 #include "base/options/number_text.h"
-#include "base/resource_limits.h"
 #include "data/files/gzip_reader.h"
 #include "eave/check.h"
 

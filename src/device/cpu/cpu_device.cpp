@@ -1,7 +1,7 @@
 // The CPU as a Device. It calls kernels/cpu, and Eigen where a plain expression is enough.
 #include <algorithm>
 
-#include "base/resource_limits.h"
+#include "base/host.h"
 #include "device/cpu/flat.h"
 #include "eave/check.h"
 #include "eave/device.h"

@@ -29,7 +29,7 @@
 #include <string>
 #include <vector>
 
-#include "base/resource_limits.h"
+#include "base/host.h"
 #include "eave/check.h"
 #include "eave/recorder.h"
 #include "report/record/log_file.h"

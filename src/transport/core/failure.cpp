@@ -11,7 +11,6 @@
 #include "base/files/file_errors.h"
 #include "base/host.h"
 #include "base/printable.h"
-#include "base/resource_limits.h"
 #include "eave/agreement.h"
 
 namespace eave {
