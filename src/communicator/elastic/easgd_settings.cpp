@@ -18,12 +18,8 @@ constexpr double kSameNumber = 1e-3;  // relative; people type three or four dig
 
 std::string given(const std::string& name, double value) { return "--" + name + " " + number_text(value); }
 
-std::optional<double> read_positive(const OptionValues& values, const std::string& name) {
-  if (!values.has(name)) return std::nullopt;
-  const double value = values.real(name);
-  if (value > 0) return value;
-  const OptionValues::Entry& entry = values.entry(name);
-  throw Error(ExitCode::kUsage, given(name, value) + " (" + entry.source + "): expected a number above 0");
+std::optional<double> positive_if_given(const OptionValues& values, const std::string& name) {
+  return values.has(name) ? std::optional(positive_real_in(values, name)) : std::nullopt;
 }
 
 bool agree(double a, double b) { return std::abs(a - b) <= kSameNumber * std::max(std::abs(a), std::abs(b)); }
@@ -94,8 +90,8 @@ std::string describe_rho(double rho, double learning_rate) {
 }
 
 ElasticForce resolve_elastic_force(const OptionValues& values, int workers, double rate, bool beta_is_free) {
-  const std::optional<double> alpha = read_positive(values, "alpha"), beta = read_positive(values, "beta"),
-                              rho = read_positive(values, "rho");
+  const std::optional<double> alpha = positive_if_given(values, "alpha"), beta = positive_if_given(values, "beta"),
+                              rho = positive_if_given(values, "rho");
   if (rho && !(rate > 0)) {
     throw Error(ExitCode::kUsage, given("rho", *rho) +
                                       " needs a learning rate above 0 at the first step, since alpha = " +
@@ -165,9 +161,9 @@ EasgdSettings resolve_easgd(const OptionValues& values, int workers, double lear
   settings.overlap = values.flag("overlap");
   if (settings.order == ElasticOrder::kCenterFirst) {
     if (settings.overlap && values.given("overlap")) {
-      throw Error(ExitCode::kUsage, "--overlap on (" + values.entry("overlap").source +
-                                        ") has no effect with --order center-first: workers follow the new center, so "
-                                        "they wait for it; use --order paper or after-step");
+      refuse_option(values, "overlap",
+                    "has no effect with --order center-first: workers follow the new center, so they wait for it; use "
+                    "--order paper or after-step");
     }
     settings.overlap = false;
   }

@@ -35,6 +35,7 @@
 #include <algorithm>
 
 #include "base/options/number_text.h"
+#include "base/options/option_values.h"
 #include "communicator/support/compression.h"
 #include "communicator/support/reproducible.h"
 #include "communicator/support/sync_batch_norm.h"
@@ -142,11 +143,7 @@ class AllReduce final : public Communicator {
   // A method that begins with gradient averaging (local-sgd) calls this and resets the rest itself.
   void reset_to_center(const ReplicaView&) override { feedback_.forget(); }
 
-  std::vector<Slice> state() override {
-    std::vector<Slice> state;
-    feedback_.append_state(state);
-    return state;
-  }
+  std::vector<Slice> state() override { return feedback_.state(); }
 
   std::vector<Slice> own_state() override { return state(); }
 
@@ -287,9 +284,7 @@ std::int64_t bucket_bytes_in(const OptionValues& values) {
   if (!values.has("bucket-bytes")) return 0;
   const std::int64_t bytes = values.bytes("bucket-bytes");
   if (bytes >= kSmallestBucket) return bytes;
-  const OptionValues::Entry& entry = values.entry("bucket-bytes");
-  throw Error(ExitCode::kUsage, "--bucket-bytes " + entry.text + " (" + entry.source + "): expected at least " +
-                                    std::to_string(kSmallestBucket) + "; 1MiB is usual");
+  refuse_option(values, "bucket-bytes", "expected at least " + std::to_string(kSmallestBucket) + "; 1MiB is usual");
 }
 
 CommunicatorKind describe_communicator_allreduce() {

@@ -121,6 +121,8 @@ void ErrorFeedback::add(ErrorFeedback& other) {
   cpu_device().add_scaled(residual_.slice(), 1, other.residual_.slice());
 }
 
+std::vector<Slice> ErrorFeedback::state() { return codec_ ? std::vector{residual_.slice()} : std::vector<Slice>(); }
+
 void ErrorFeedback::append_state(std::vector<Slice>& state) {
   if (codec_) state.push_back(residual_.slice());
 }

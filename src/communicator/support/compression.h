@@ -45,7 +45,8 @@ class ErrorFeedback {
   void add(ErrorFeedback& other);
   // Frees the residual, until the next begin.
   void end() { residual_ = Buffer(); }
-  // Appends the residual, for checkpoints.
+  // The residual, for checkpoints: one slice, or none without a codec.
+  std::vector<Slice> state();
   void append_state(std::vector<Slice>& state);
   // Lines for the card, each with a line break before it; "" without a codec. `sent` names the summed value, for
   // example "d_i".

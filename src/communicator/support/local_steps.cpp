@@ -10,20 +10,18 @@
 namespace eave {
 namespace {
 
-bool is_on(const CommunicatorContext& context, const std::string& name) {
-  const std::pair<std::string, std::string> on{name, "on"};
-  return std::ranges::find(context.settings, on) != context.settings.end();
+bool has_setting(const CommunicatorContext& context, const std::string& name, const std::string& value) {
+  return std::ranges::find(context.settings, std::pair(name, value)) != context.settings.end();
 }
 
-bool is_off(const CommunicatorContext& context, const std::string& name) {
-  const std::pair<std::string, std::string> off{name, "off"};
-  return std::ranges::find(context.settings, off) != context.settings.end();
-}
-
-// The iterate as a formula of the parameters that a worker holds.
-std::string iterate(const CommunicatorContext& context) {
-  if (is_off(context, "momentum-correction")) return "x_i = y_i + mu v_i, y_i the parameters as held";
-  return "x_i = y_i + lr mu v_i, y_i the parameters as held and lr that of the exchange's step: where lr drops, y_i "
+// A line of the card that ends with the iterate as a formula of the parameters that a worker holds; "" if the workers
+// have no Nesterov momentum.
+std::string describe_iterates(const CommunicatorContext& context, const std::string& line) {
+  if (!has_setting(context, "nesterov", "on")) return "";
+  if (has_setting(context, "momentum-correction", "off"))
+    return line + "x_i = y_i + mu v_i, y_i the parameters as held";
+  return line +
+         "x_i = y_i + lr mu v_i, y_i the parameters as held and lr that of the exchange's step: where lr drops, y_i "
          "stays and x_i moves";
 }
 
@@ -62,28 +60,25 @@ void warn_without_exchange(const CommunicatorContext& context, std::int64_t firs
 }
 
 std::string describe_pulled_iterates(const CommunicatorContext& context) {
-  if (!is_on(context, "nesterov")) return "";
-  return "\nEAMSGD: x_i is the iterate, the gradient is taken ahead of it, and the pull does not enter the "
-         "velocity;\n" +
-         iterate(context);
+  return describe_iterates(context,
+                           "\nEAMSGD: x_i is the iterate, the gradient is taken ahead of it, and the pull does not "
+                           "enter the velocity;\n");
 }
 
 std::string describe_gossiped_iterates(const CommunicatorContext& context) {
-  if (!is_on(context, "nesterov")) return "";
-  return "\nNesterov: x_i is the iterate, the gradient is taken ahead of it, and the pull does not enter the velocity; "
-         "evaluated: the mean of the y_i;\n" +
-         iterate(context);
+  return describe_iterates(context,
+                           "\nNesterov: x_i is the iterate, the gradient is taken ahead of it, and the pull does not "
+                           "enter the velocity; evaluated: the mean of the y_i;\n");
 }
 
 std::string describe_pushed_iterates(const CommunicatorContext& context) {
-  if (!is_on(context, "nesterov")) return "";
-  return "\nNesterov: x_i is the iterate: workers push what it has moved by, and go on from x_i = c with their "
-         "velocity;\n" +
-         iterate(context);
+  return describe_iterates(context,
+                           "\nNesterov: x_i is the iterate: workers push what it has moved by, and go on from x_i = c "
+                           "with their velocity;\n");
 }
 
 std::string describe_averaged_points(const CommunicatorContext& context) {
-  if (!is_on(context, "nesterov")) return "";
+  if (!has_setting(context, "nesterov", "on")) return "";
   return "\nNesterov: x_i are the parameters as held, the points ahead where the next gradients are taken: these are "
          "averaged, not the iterates";
 }
