@@ -1,4 +1,8 @@
-// Codecs: float32 values encoded in fewer bytes.
+// Codecs: float32 values encoded in fewer bytes. Compression has four parts, from the option down to the loops:
+//     src/communicator/support/compression.h  the option --compression, and the residual that a method keeps
+//     src/transport/sum/compressed_sum.h      a sum whose values travel encoded
+//     src/transport/codecs                    one file for each format of values; this header is their interface
+//     kernels/cpu/codec.h                     the loops over the values of a block, which the codecs call
 #pragma once
 
 #include <cstddef>
