@@ -8,7 +8,8 @@
 
 namespace eave {
 
-std::string host_name();  // "unknown" if the system does not tell
+// "unknown" if the system does not tell.
+std::string host_name();
 
 // Names this boot of this machine, and the process name space. If two processes have the same name here, a pid means
 // the same process to both. Letters, digits and '-'.

@@ -7,7 +7,7 @@
 #include <functional>
 #include <numeric>
 
-#include "base/mean_median.h"
+#include "base/options/number_text.h"
 #include "communicator/center/center_layout.h"
 #include "eave/agreement.h"
 

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "app/doctor/doctor_findings.h"
-#include "base/mean_median.h"
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "report/text/terminal.h"

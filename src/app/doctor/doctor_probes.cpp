@@ -15,7 +15,7 @@
 #include "app/resume/directory_access.h"
 #include "base/files/file_errors.h"
 #include "base/files/output_file.h"
-#include "base/mean_median.h"
+#include "base/options/number_text.h"
 #include "eave/check.h"
 #include "report/text/terminal.h"
 

@@ -1,10 +1,14 @@
-// Writes numbers for messages, independent of the locale: 0.225, 1e-05, 12345.7.
+// Numbers for people: their text in messages, independent of the locale (0.225, 1e-05, 12345.7), and what stands for
+// many of them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <numeric>
 #include <string>
+#include <vector>
 
 namespace eave {
 
@@ -18,6 +22,16 @@ inline std::string number_text(double value) {
 // "1 host", "2 hosts"
 inline std::string count_text(std::int64_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// Of at least one number.
+inline double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+inline double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 }  // namespace eave

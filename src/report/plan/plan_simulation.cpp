@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/mean_median.h"
+#include "base/options/number_text.h"
 #include "eave/check.h"
 
 namespace eave {
