@@ -1,31 +1,20 @@
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
-#include <functional>
 
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
 #include "eave/check.h"
+#include "test/base/expectations.h"
+#include "test/temporary_directory.h"
 
 namespace eave {
 namespace {
 
 class Files : public testing::Test {
  protected:
-  Files() : folder_(std::filesystem::temp_directory_path() / ("eave_files_" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(folder_);
-  }
-  ~Files() override { std::filesystem::remove_all(folder_); }
-  ExitCode code_of(const std::function<void()>& action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      return error.code();
-    }
-    return ExitCode::kDone;
-  }
-  std::filesystem::path folder_;
+  const TemporaryDirectory directory_;
+  const std::filesystem::path folder_ = directory_.path();
 };
 
 TEST_F(Files, what_was_written_is_read_and_nothing_else_is_left) {

@@ -9,6 +9,7 @@
 
 #include "base/files/input_file.h"
 #include "base/hash.h"
+#include "test/base/expectations.h"
 #include "test/base/failing_calls.h"
 #include "test/temporary_directory.h"
 
@@ -16,15 +17,6 @@ namespace eave {
 namespace {
 
 using Kind = FailingCalls::Kind;
-
-ExitCode code_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.code();
-  }
-  return ExitCode::kDone;
-}
 
 int calls_without_fault(const TemporaryDirectory& directory) {
   FailingCalls calls({});

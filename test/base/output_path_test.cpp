@@ -21,6 +21,7 @@
 #include "base/files/output_file.h"
 #include "base/files/user_path.h"
 #include "eave/check.h"
+#include "test/base/expectations.h"
 #include "test/base/failing_calls.h"
 #include "test/temporary_directory.h"
 
@@ -58,18 +59,8 @@ class Outputs : public testing::Test {
     EXPECT_EQ(read_file(precious_), "precious") << what;
     EXPECT_TRUE(fs::is_empty(elsewhere_)) << what;
   }
-  Error failure_of(const std::function<void()>& action) const {
-    try {
-      action();
-    } catch (const Error& error) {
-      return error;
-    }
-    return {ExitCode::kDone, ""};
-  }
   void expect_refused(const std::function<void()>& action, const std::string& words) const {
-    const Error error = failure_of(action);
-    EXPECT_EQ(error.code(), ExitCode::kCannotCreate) << error.what();
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what() << "\nlacks " << words;
+    expect_error(ExitCode::kCannotCreate, words, action);
   }
 
   TemporaryDirectory directory_;
@@ -116,7 +107,7 @@ TEST_F(Outputs, in_a_chosen_directory_do_not_go_through_a_link) {
                  "run/checkpoint is a symbolic link to " + elsewhere_.string());
   expect_refused([&] { make_directory(inside); }, "symbolic link");
   expect_refused([&] { make_directory(inside.below("step-1")); }, "symbolic link");
-  EXPECT_EQ(failure_of([&] { flush_directory(inside); }).code(), ExitCode::kInputOutput);
+  EXPECT_EQ(code_of([&] { flush_directory(inside); }), ExitCode::kInputOutput);
   write_file_atomically(elsewhere_ / "theirs", "kept");
   EXPECT_NE(remove_output(inside / "theirs"), 0);
   EXPECT_FALSE(remove_tree(inside / "theirs") && !fs::exists(elsewhere_ / "theirs"));
@@ -204,10 +195,10 @@ TEST_F(Outputs, that_fail_say_what_to_do_about_a_disk_a_quota_and_a_server) {
                                     {Failure::kInputOutput, "Input/output error; the disk or the way to it fails"}}) {
     for (const int first : {1, 2}) {
       FailingCalls calls({first, kind, true});
-      const Error error = failure_of([&] { write_file_atomically(run_ / "file", "x", calls); });
+      const Error error = error_of([&] { write_file_atomically(run_ / "file", "x", calls); });
       EXPECT_EQ(error.code(), first == 1 ? ExitCode::kCannotCreate : ExitCode::kInputOutput);
-      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
-      EXPECT_NE(std::string(error.what()).find("run/file"), std::string::npos) << error.what();
+      EXPECT_TRUE(says(error.what(), words));
+      EXPECT_TRUE(says(error.what(), "run/file"));
     }
   }
 }

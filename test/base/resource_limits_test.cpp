@@ -1,12 +1,11 @@
 // Limits of control groups as Slurm, systemd and containers set them: in the process's own group or in one above it.
 // The tests write directory trees that look like the kernel's.
-#include "base/host.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
 
+#include "base/host.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "eave/check.h"
+#include "test/base/expectations.h"
 
 namespace eave {
 namespace {
@@ -14,13 +15,12 @@ TEST(StartThread, runs_its_body) {
 }
 
 TEST(StartThread, that_cannot_be_had_says_for_what_and_which_limits_to_raise) {
-  try {
+  const Error error = error_of([] {
     refuse_thread("for rank 1", std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::kResource);
-    for (const char* words : {"no thread for rank 1", "Resource temporarily unavailable", "ulimit -v", "ulimit -u"}) {
-      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
-    }
+  });
+  EXPECT_EQ(error.code(), ExitCode::kResource);
+  for (const char* words : {"no thread for rank 1", "Resource temporarily unavailable", "ulimit -v", "ulimit -u"}) {
+    EXPECT_TRUE(says(error.what(), words));
   }
 }
 
