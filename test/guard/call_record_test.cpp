@@ -9,6 +9,7 @@
 
 #include "eave/decorators.h"
 #include "guard/watchdog_report.h"
+#include "test/base/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -101,8 +102,8 @@ TEST(CallRecord, holds_what_a_transport_was_asked_through_its_decorators) {
     EXPECT_EQ(calls->call(0)->bytes, 400);
     EXPECT_EQ(calls->call(1)->root, 1);
     const std::string json = calls_as_json(*calls, threads.rank(), "a\"b", "why");
-    EXPECT_NE(json.find("\"host\": \"a\\\"b\""), std::string::npos) << json;
-    EXPECT_NE(json.find("\"operation\": \"broadcast\", \"bytes\": 400, \"root\": 1, \"ranks\": 2"), std::string::npos);
+    EXPECT_TRUE(says(json, "\"host\": \"a\\\"b\""));
+    EXPECT_TRUE(says(json, "\"operation\": \"broadcast\", \"bytes\": 400, \"root\": 1, \"ranks\": 2"));
   });
 }
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "eave/check.h"
-#include "eave/job.h"
 #include "guard/leave.h"
 #include "guard/watchdog.h"
 #include "test/transport/ranks.h"
@@ -98,9 +97,7 @@ TEST(GuardOfThreads, keeps_nobody_at_a_gate_whose_peer_has_failed) {
     waited = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     transport.all_gather("");
   };
-  const std::vector<TransportKind>& kinds = transport_kinds();
-  const auto threads = std::ranges::find(kinds, "threads", &TransportKind::name);
-  EXPECT_EQ(threads->run(2, run), 65);
+  EXPECT_EQ(run_job({"threads", 2}, run).code, 65);
   EXPECT_LT(waited, 10);
 }
 

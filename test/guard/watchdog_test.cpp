@@ -8,12 +8,11 @@
 #include <memory>
 #include <vector>
 
+#include "test/base/expectations.h"
 #include "test/temporary_directory.h"
 
 namespace eave {
 namespace {
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 using Verb = Operation::Verb;
 
@@ -91,13 +90,13 @@ TEST(Watchdog, names_a_silent_rank_once_for_the_job_then_ends_it_with_69) {
   EXPECT_TRUE(world.said().empty());
   world.pass(2);
   ASSERT_EQ(world.said().size(), 1U);
-  EXPECT_TRUE(contains(world.said()[0], "eave: warning: rank 2 on c has not answered for 25 s")) << world.said()[0];
+  EXPECT_TRUE(says(world.said()[0], "eave: warning: rank 2 on c has not answered for 25 s"));
   world.pass(70);
   EXPECT_EQ(world.said().size(), 1U);
   world.pass(6);
   ASSERT_EQ(world.said().size(), 2U);
-  EXPECT_TRUE(contains(world.said()[1], "eave: rank 2 on c has not answered for 100 s")) << world.said()[1];
-  EXPECT_TRUE(contains(world.said()[1], "the limit of set-up")) << world.said()[1];
+  EXPECT_TRUE(says(world.said()[1], "eave: rank 2 on c has not answered for 100 s"));
+  EXPECT_TRUE(says(world.said()[1], "the limit of set-up"));
   for (int rank : {0, 1, 3}) {
     EXPECT_EQ(world.left(rank), 69);
     EXPECT_TRUE(std::filesystem::exists(directory.path() / ("calls-rank-" + std::to_string(rank) + ".json")));
@@ -114,7 +113,7 @@ TEST(Watchdog, says_that_the_run_goes_on_when_a_silent_rank_wakes) {
   for (int rank = 0; rank < 3; ++rank) world.end(rank);
   world.pass(200);
   ASSERT_EQ(world.said().size(), 2U);
-  EXPECT_TRUE(contains(world.said()[1], "rank 1 on b answered again, the run goes on after 90 s")) << world.said()[1];
+  EXPECT_TRUE(says(world.said()[1], "rank 1 on b answered again, the run goes on after 90 s"));
   for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(world.left(rank), 0);
 }
 
@@ -124,7 +123,7 @@ TEST(Watchdog, names_a_rank_that_computes_for_long_and_ends_when_it_never_comes)
   for (int rank : {1, 2}) world.begin(rank, {});
   world.pass(30);
   ASSERT_EQ(world.said().size(), 1U);
-  EXPECT_TRUE(contains(world.said()[0], "rank 0 on a is still computing step 812, for 25 s")) << world.said()[0];
+  EXPECT_TRUE(says(world.said()[0], "rank 0 on a is still computing step 812, for 25 s"));
   world.pass(75);
   ASSERT_EQ(world.said().size(), 2U);
   EXPECT_EQ(world.left(1), 69);
@@ -183,8 +182,8 @@ TEST(Watchdog, names_the_rank_that_all_others_wait_for_in_one_call_or_the_next) 
   }
   world.pass(101);
   ASSERT_EQ(world.said().size(), 2U);
-  EXPECT_TRUE(contains(world.said()[0], "rank 2 on c is still setting up, for")) << world.said()[0];
-  EXPECT_TRUE(contains(world.said()[1], "rank 2 on c is still setting up")) << world.said()[1];
+  EXPECT_TRUE(says(world.said()[0], "rank 2 on c is still setting up, for"));
+  EXPECT_TRUE(says(world.said()[1], "rank 2 on c is still setting up"));
 }
 
 TEST(Watchdog, ends_with_70_and_names_both_calls_where_ranks_are_out_of_step) {
@@ -198,9 +197,9 @@ TEST(Watchdog, ends_with_70_and_names_both_calls_where_ranks_are_out_of_step) {
   }
   world.pass(4);
   ASSERT_EQ(world.said().size(), 1U);
-  EXPECT_TRUE(contains(world.said()[0], "out of step")) << world.said()[0];
-  EXPECT_TRUE(contains(world.said()[0], "rank 0 on a called a sum of 16 bytes (call 1)")) << world.said()[0];
-  EXPECT_TRUE(contains(world.said()[0], "rank 2 on c a broadcast of 16 bytes from rank 1 (call 1)")) << world.said()[0];
+  EXPECT_TRUE(says(world.said()[0], "out of step"));
+  EXPECT_TRUE(says(world.said()[0], "rank 0 on a called a sum of 16 bytes (call 1)"));
+  EXPECT_TRUE(says(world.said()[0], "rank 2 on c a broadcast of 16 bytes from rank 1 (call 1)"));
   for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(world.left(rank), 70);
 }
 
@@ -235,8 +234,8 @@ TEST(Watchdog, finds_where_ranks_that_are_in_step_again_had_parted) {
   EXPECT_EQ(world.left(0), 70);
   EXPECT_EQ(world.left(1), 70);
   ASSERT_EQ(world.said().size(), 1U);
-  EXPECT_TRUE(contains(world.said()[0], "at meeting 0 of all")) << world.said()[0];
-  EXPECT_TRUE(contains(world.said()[0], "a broadcast of 16 bytes from rank 1 (call 0)")) << world.said()[0];
+  EXPECT_TRUE(says(world.said()[0], "at meeting 0 of all"));
+  EXPECT_TRUE(says(world.said()[0], "a broadcast of 16 bytes from rank 1 (call 0)"));
 }
 
 TEST(Watchdog, leaves_when_all_do_and_finds_who_waits_for_one_that_is_through) {
@@ -254,7 +253,7 @@ TEST(Watchdog, leaves_when_all_do_and_finds_who_waits_for_one_that_is_through) {
   waiting.begin(0, {});
   waiting.pass(4);
   EXPECT_EQ(waiting.left(0), 70);
-  EXPECT_TRUE(contains(waiting.said().at(0), "rank 1 on b nothing")) << waiting.said()[0];
+  EXPECT_TRUE(says(waiting.said().at(0), "rank 1 on b nothing"));
 }
 
 TEST(Watchdog, finds_where_a_rank_that_is_through_had_parted) {
@@ -273,7 +272,7 @@ TEST(Watchdog, finds_where_a_rank_that_is_through_had_parted) {
   EXPECT_EQ(world.left(0), 70);
   EXPECT_EQ(world.left(1), 70);
   ASSERT_EQ(world.said().size(), 1U);
-  EXPECT_TRUE(contains(world.said()[0], "at meeting 0 of all")) << world.said()[0];
+  EXPECT_TRUE(says(world.said()[0], "at meeting 0 of all"));
 }
 
 TEST(Watchdog, takes_no_rank_that_is_ahead_for_one_out_of_step) {

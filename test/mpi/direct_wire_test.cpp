@@ -98,8 +98,7 @@ TEST_F(Direct, sums_have_the_bits_of_the_hosts) {
   for (std::size_t part : {1, 7, 1000}) {
     DirectWire direct(messages_, device_, rank_, size_, part);
     for (std::size_t count : {0, 1, 5, 60, 997}) {
-      std::vector<int> all(static_cast<std::size_t>(size_));
-      std::iota(all.begin(), all.end(), 0);
+      const std::vector<int> all = all_ranks(size_);
       const auto values = on_device(uneven_numbers(rank_, count), [&](Slice on) { direct.all_reduce_sum(on, {}); });
       EXPECT_TRUE(same_bits(values, sum_in_order(all, count))) << count << " values in parts of " << part;
     }
@@ -134,8 +133,7 @@ TEST_F(Direct, is_taken_where_messages_reach_the_devices_of_all_ranks) {
   for (const bool all : {true, false}) {
     Reaching messages(wire_, device_);
     BackgroundTransport transport(std::make_unique<ReachingWire>(wire_, all || rank_ > 0 ? &messages : nullptr));
-    std::vector<int> ranks(static_cast<std::size_t>(size_));
-    std::iota(ranks.begin(), ranks.end(), 0);
+    const std::vector<int> ranks = all_ranks(size_);
     const Attachment attachment(transport, device_);
     const auto sum = on_device(uneven_numbers(rank_, 3000), [&](Slice on) { transport.all_reduce_sum(on).wait(); });
     EXPECT_TRUE(same_bits(sum, sum_in_order(ranks, 3000)));

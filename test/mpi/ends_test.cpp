@@ -9,7 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "test/base/expectations.h"
+
 namespace {
+
+using eave::says;
 
 struct Ended {
   int code = -1;
@@ -44,8 +48,6 @@ void expect_code_of_failed_rank(const Ended& ended, int code) {
     EXPECT_EQ(ended.code, code) << ended.messages;
   }
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 long lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
@@ -100,48 +102,41 @@ TEST(MpiJob, ends_on_all_ranks_when_one_fails) {
     const Ended ended = job("one-rank-fails", ranks);
     expect_code_of_failed_rank(ended, 65);
     EXPECT_EQ(ended.messages.rfind("eave: rank 1 on ", 0), 0u) << ended.messages;
-    EXPECT_TRUE(contains(ended.messages, ": bad magic\n")) << ended.messages;
+    EXPECT_TRUE(says(ended.messages, ": bad magic\n"));
     EXPECT_EQ(lines(ended.messages), 1) << ended.messages;
   }
 }
 
-TEST(MpiJob, ends_when_a_rank_fails_with_an_exchange_in_flight) {
-  expect_code_of_failed_rank(job("fails-in-flight", 2), 76);
+struct Failing {
+  std::string name;  // of the test: what happens
+  const char* ending;
+  int ranks, code;
+  const char* says;
+};
+
+class FailingMpiJob : public testing::TestWithParam<Failing> {};
+
+TEST_P(FailingMpiJob, ends_with_the_code_of_the_rank_that_failed) {
+  const Ended ended = job(GetParam().ending, GetParam().ranks);
+  expect_code_of_failed_rank(ended, GetParam().code);
+  EXPECT_TRUE(says(ended.messages, GetParam().says));
 }
 
-TEST(MpiJob, ends_when_a_rank_fails_while_others_compute) {
-  const Ended ended = job("fails-while-others-compute", 3);
-  expect_code_of_failed_rank(ended, 70);
-  EXPECT_TRUE(contains(ended.messages, "oops")) << ended.messages;
-}
-
-TEST(MpiJob, ends_when_a_rank_aborts_while_its_communication_thread_is_inside_mpi) {
-  expect_code_of_failed_rank(job("aborts-while-waiting", 3), 76);
-}
-
-TEST(MpiJob, ends_when_a_rank_fails_with_requests_of_others_in_flight) {
-  const Ended ended = job("fails-with-requests-in-flight", 3);
-  expect_code_of_failed_rank(ended, 76);
-  EXPECT_TRUE(contains(ended.messages, "loss is not finite")) << ended.messages;
-}
-
-TEST(MpiJob, ends_when_a_rank_fails_with_requests_of_its_own_in_flight) {
-  const Ended ended = job("fails-with-requests-of-its-own-in-flight", 3);
-  expect_code_of_failed_rank(ended, 76);
-  EXPECT_TRUE(contains(ended.messages, "loss is not finite")) << ended.messages;
-}
-
-TEST(MpiJob, whose_service_throws_ends_with_its_code) {
-  const Ended ended = job("service-throws", 3);
-  expect_code_of_failed_rank(ended, 65);
-  EXPECT_TRUE(contains(ended.messages, "bad values")) << ended.messages;
-}
-
-TEST(MpiJob, that_asks_a_rank_without_a_service_ends_with_70) {
-  const Ended ended = job("asks-nobody", 2);
-  expect_code_of_failed_rank(ended, 70);
-  EXPECT_TRUE(contains(ended.messages, "answers no requests")) << ended.messages;
-}
+INSTANTIATE_TEST_SUITE_P(
+    Where, FailingMpiJob,
+    testing::ValuesIn(std::vector<Failing>{
+        {"a_rank_fails_with_an_exchange_in_flight", "fails-in-flight", 2, 76, ""},
+        {"a_rank_fails_while_others_compute", "fails-while-others-compute", 3, 70, "oops"},
+        {"a_rank_aborts_while_its_communication_thread_is_inside_mpi", "aborts-while-waiting", 3, 76, ""},
+        {"requests_of_others_are_in_flight", "fails-with-requests-in-flight", 3, 76, "loss is not finite"},
+        {"its_own_requests_are_in_flight", "fails-with-requests-of-its-own-in-flight", 3, 76, "loss is not finite"},
+        {"a_service_throws", "service-throws", 3, 65, "bad values"},
+        {"a_rank_without_a_service_is_asked", "asks-nobody", 2, 70, "answers no requests"},
+        {"memory_is_short", "out-of-memory", 2, 71, ""},
+        // That the ranks called different operations is reported by the watchdog, which test/faults (F19) tests.
+        {"more_comes_than_a_slice_holds_and_nothing_is_written_behind_it", "out-of-step", 2, 70,
+         "what lies behind is whole"}}),
+    [](const auto& each) { return each.param.name; });
 
 // One of two ranks starts 3 seconds after the other, which waits for it in MPI_Init.
 TEST(MpiJob, one_of_whose_ranks_is_late_says_which_rank_waits_for_it_and_goes_on) {
@@ -152,30 +147,21 @@ TEST(MpiJob, one_of_whose_ranks_is_late_says_which_rank_waits_for_it_and_goes_on
                             " : " + flag + " 1 " + (waiting == 0 ? later : well));
     EXPECT_EQ(ended.code, 0) << ended.messages;
     EXPECT_EQ(lines(ended.messages), 1) << ended.messages;
-    EXPECT_TRUE(contains(ended.messages, "warning: rank " + std::to_string(waiting) + " (host ")) << ended.messages;
-    EXPECT_TRUE(contains(ended.messages, "has waited in MPI_Init for 0.4 s, for 1 other rank")) << ended.messages;
-    EXPECT_TRUE(contains(ended.messages, "ps -C eave")) << ended.messages;
+    EXPECT_TRUE(says(ended.messages, "warning: rank " + std::to_string(waiting) + " (host "));
+    EXPECT_TRUE(says(ended.messages, "has waited in MPI_Init for 0.4 s, for 1 other rank"));
+    EXPECT_TRUE(says(ended.messages, "ps -C eave"));
   }
 }
 
-TEST(MpiJob, out_of_memory_ends_with_71) { expect_code_of_failed_rank(job("out-of-memory", 2), 71); }
-
-// That the ranks called different operations is reported by the watchdog, which test/faults (F19) tests.
-TEST(MpiJob, writes_nothing_behind_a_slice_that_is_shorter_than_what_comes) {
-  const Ended ended = job("out-of-step", 2);
-  expect_code_of_failed_rank(ended, 70);
-  EXPECT_TRUE(contains(ended.messages, "what lies behind is whole")) << ended.messages;
-}
-
 // Starts one process for each environment, as a launcher of another MPI does: MPI takes each process for a job of its
-// own. Expects that all of them end with 69, and that only one prints a message, which contains `says`.
-void expect_one_to_speak(const std::vector<std::string>& environments, const std::string& says) {
+// own. Expects that all of them end with 69, and that only one prints a message, which contains `words`.
+void expect_one_to_speak(const std::vector<std::string>& environments, const std::string& words) {
   std::string commands;
   for (const std::string& environment : environments)
     commands += "(env " + environment + " timeout 30 \"" EAVE_MPI_JOB "\" well; echo \"eave: ended with $?\") & ";
   const Ended ended = run("sh -c '" + commands + "wait'");
   EXPECT_EQ(lines(ended.messages), static_cast<long>(environments.size()) + 1) << ended.messages;
-  EXPECT_TRUE(contains(ended.messages, says)) << ended.messages;
+  EXPECT_TRUE(says(ended.messages, words));
   for (std::size_t at = 0, i = 0; i < environments.size(); ++i, ++at) {
     at = ended.messages.find("ended with 69", at);
     EXPECT_NE(at, std::string::npos) << ended.messages;
@@ -203,7 +189,7 @@ TEST(MpiJob, that_finds_fewer_ranks_than_any_launcher_started_ends_with_69) {
       {"PMIX_RANK=0 PMIX_NAMESPACE=slurm.pmix.7.0 SLURM_STEP_NUM_TASKS=2", "started 2 ranks (SLURM_STEP_NUM_TASKS)"},
       {"MV2_COMM_WORLD_SIZE=2 MV2_COMM_WORLD_RANK=0", "MVAPICH2"},
       {"RANK=1 WORLD_SIZE=2", "torchrun started 2 ranks"}};
-  for (const auto& [environment, says] : cases) expect_one_to_speak({environment}, says);
+  for (const auto& [environment, words] : cases) expect_one_to_speak({environment}, words);
 }
 
 }  // namespace

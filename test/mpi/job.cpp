@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "eave/agreement.h"
+#include "eave/options.h"
 #include "eave/transport.h"
 #include "transport/mpi/mpi_job.h"
 
@@ -152,7 +153,5 @@ int main(int argc, char** argv) {
   const std::string name = argc > 2 ? argv[2] : "mpi";
   if (argc > 3)
     return run_mpi_job(ending->second, {.name = name, .start_limit = std::chrono::milliseconds(std::stoi(argv[3]))});
-  const auto& kinds = transport_kinds();
-  const auto found = std::ranges::find_if(kinds, [&](const TransportKind& kind) { return kind.name == name; });
-  return found->run(0, ending->second);
+  return find_kind(transport_kinds(), name).run(0, ending->second);
 }

@@ -71,8 +71,7 @@ TEST_F(Parts, of_lent_memory_give_the_same_sums) {
 }
 
 TEST_F(Parts, are_not_lent_where_there_are_several_hosts) {
-  std::vector<int> hosts(static_cast<std::size_t>(size_));
-  std::iota(hosts.begin(), hosts.end(), 0);
+  const std::vector<int> hosts = all_ranks(size_);
   MpiWire wire(communicator_, {.hosts = hosts});
   EXPECT_TRUE(wire.lend(1000).empty());
   EXPECT_EQ(wire.bytes_of_others(), 0u);
@@ -106,8 +105,7 @@ std::vector<float> sum_by_host(const std::vector<int>& ranks, const std::vector<
 }
 
 TEST_F(Parts, add_up_within_hosts_and_then_between_them) {
-  std::vector<int> all(static_cast<std::size_t>(size_));
-  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int> all = all_ranks(size_);
   for (const std::vector<int>& hosts : placements(size_))
     for (std::size_t part : {1, 7, 15 * 1024, 0}) {
       MpiWire wire(communicator_, {.part = part, .hosts = hosts});
@@ -122,8 +120,7 @@ TEST_F(Parts, add_up_within_hosts_and_then_between_them) {
 // Rank 0 posts eight sums at once. The other ranks post each sum only after the one before is done. No sum may wait for
 // the next one.
 TEST_F(Parts, of_sums_in_a_row_do_not_wait_for_each_other) {
-  std::vector<int> all(static_cast<std::size_t>(size_));
-  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int> all = all_ranks(size_);
   for (const std::vector<int>& hosts : placements(size_)) {
     BackgroundTransport transport(
         std::make_unique<MpiWire>(communicator_, MpiWireSettings{.part = 64, .hosts = hosts}));

@@ -64,12 +64,8 @@ int main(int argc, char** argv) {
   for (const OptionSpec& option : guard_options()) values.declare(option);
   values.declare({.name = "run-dir", .default_text = argv[2], .help = ""});
   values.declare({.name = "checkpoint", .default_text = "off", .help = ""});
-  for (const TransportKind& kind : transport_kinds()) {
-    if (kind.name != "mpi") continue;
-    return kind.run(0, [&](Transport& transport) {
-      RandomStream random({.seed = static_cast<std::uint64_t>(std::atoi(argv[1]))}, 0);
-      go_out_of_step(transport, values, random);
-    });
-  }
-  return 70;
+  return find_kind(transport_kinds(), "mpi").run(0, [&](Transport& transport) {
+    RandomStream random({.seed = static_cast<std::uint64_t>(std::atoi(argv[1]))}, 0);
+    go_out_of_step(transport, values, random);
+  });
 }

@@ -53,10 +53,8 @@ void on_ranks(const Ranks&, const std::function<void(Transport&)>& body) { body(
 using InFront = std::function<void(Transport& mpi, const std::function<void(Transport&)>& body)>;
 
 inline int run_under_mpirun(int argc, char** argv, const InFront& put_in_front) {
-  const auto& kinds = transport_kinds();
-  const auto mpi = std::ranges::find_if(kinds, [](const TransportKind& kind) { return kind.name == "mpi"; });
-  if (mpi == kinds.end() || !started_by_launcher()) return 1;
-  return mpi->run(0, [&](Transport& bare) {
+  if (!started_by_launcher()) return 1;
+  return find_kind(transport_kinds(), "mpi").run(0, [&](Transport& bare) {
     put_in_front(bare, [&](Transport& transport) {
       under_test = &transport;
       run_all_tests(argc, argv);

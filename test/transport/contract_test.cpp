@@ -9,6 +9,7 @@
 
 #include "eave/agreement.h"
 #include "test/allocations.h"
+#include "test/base/expectations.h"
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"
 #include "test/transport/timing.h"
@@ -47,8 +48,7 @@ TEST_P(TransportContract, sums_integers_exactly) {
 
 TEST_P(TransportContract, sums_in_rank_order_to_the_same_bits_everywhere) {
   on_ranks(GetParam(), [](Transport& transport) {
-    std::vector<int> ranks(static_cast<std::size_t>(transport.size()));
-    std::iota(ranks.begin(), ranks.end(), 0);
+    std::vector<int> ranks = all_ranks(transport.size());
     for (std::size_t count : {1, 7, 4097, 200003}) {
       const std::vector<float> expected = sum_in_order(ranks, count);
       for (int repeat = 0; repeat < 3; ++repeat) {
@@ -83,8 +83,7 @@ TEST_P(TransportContract, carries_out_operations_in_the_order_of_calls) {
 
 TEST_P(TransportContract, carries_out_many_sums_at_once) {
   on_ranks(GetParam(), [](Transport& transport) {
-    std::vector<int> ranks(static_cast<std::size_t>(transport.size()));
-    std::iota(ranks.begin(), ranks.end(), 0);
+    std::vector<int> ranks = all_ranks(transport.size());
     const std::vector<std::size_t> counts = {40003, 1, 0, 7, 200003, 0, 0, 4097, 65536, 3, 100000, 2};
     std::vector<std::vector<float>> values;
     for (std::size_t count : counts) values.push_back(uneven_numbers(transport.rank(), count));
@@ -281,10 +280,10 @@ TEST_P(TransportContract, agrees_on_what_failed_where) {
       if (transport.rank() == p - 1) throw Error(ExitCode::kBadData, "bad magic");
     };
     const std::string message = agreed_message(transport, on_last, ExitCode::kBadData);
-    EXPECT_NE(message.find("bad magic"), std::string::npos);
+    EXPECT_TRUE(says(message, "bad magic"));
     EXPECT_EQ(message.find("rank " + std::to_string(p - 1) + " on ") == 0, p > 1) << message;
     const auto with_standard_exception = [] { throw std::runtime_error("oops"); };
-    EXPECT_NE(agreed_message(transport, with_standard_exception, ExitCode::kInternal).find("oops"), std::string::npos);
+    EXPECT_TRUE(says(agreed_message(transport, with_standard_exception, ExitCode::kInternal), "oops"));
   });
 }
 

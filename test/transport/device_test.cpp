@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "eave/decorators.h"
+#include "test/base/expectations.h"
 #include "test/transport/lazy_device.h"
 #include "test/transport/ranks.h"
 
@@ -56,11 +57,10 @@ TEST(Staged, peer_that_is_lost_leaves_nobody_waiting_and_nothing_in_flight) {
         std::this_thread::sleep_for(std::chrono::milliseconds(repeat));
         return transport.abort(ExitCode::kInternal);
       }
-      try {
+      const ExitCode code = code_of([&] {
         for (;;) transport.all_reduce_sum(buffer.slice()).wait();
-      } catch (const Error& error) {
-        woken[static_cast<std::size_t>(transport.rank())] = static_cast<int>(error.code());
-      }
+      });
+      woken[static_cast<std::size_t>(transport.rank())] = static_cast<int>(code);
     });
     EXPECT_EQ(woken, (std::vector<int>{0, 69, 69}));
   }

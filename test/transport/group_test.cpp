@@ -43,8 +43,7 @@ TEST_P(GroupContract, sums_in_rank_order_among_every_subset) {
 
 TEST_P(GroupContract, that_is_all_ranks_sums_as_without_a_group) {
   on_ranks(GetParam(), [](Transport& transport) {
-    std::vector<int> all(static_cast<std::size_t>(transport.size()));
-    std::iota(all.begin(), all.end(), 0);
+    const std::vector<int> all = all_ranks(transport.size());
     std::vector<float> a = uneven_numbers(transport.rank(), 5000), b = a;
     transport.all_reduce_sum(a).wait();
     transport.all_reduce_sum(b, all).wait();

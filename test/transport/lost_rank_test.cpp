@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "eave/job.h"
+#include "test/base/expectations.h"
 #include "test/transport/ranks.h"
 #include "test/transport/services.h"
 
@@ -13,35 +13,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Runs `body` on `ranks` threads. Returns the exit code of the job.
-int run_threads(int ranks, const std::function<void(Transport&)>& body) {
-  for (const TransportKind& kind : transport_kinds())
-    if (kind.name == "threads") {
-      testing::internal::CaptureStderr();
-      const int code = kind.run(ranks, body);
-      testing::internal::GetCapturedStderr();
-      return code;
-    }
-  return -1;
-}
-
 struct Refusing final : Service {
   bool answer(int, std::int64_t, Slice) override { return false; }
 };
 
-int code_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return static_cast<int>(error.code());
-  }
-  return 0;
-}
-
 TEST(Lost, rank_wakes_those_whose_requests_are_in_flight) {
   for (int repeat = 0; repeat < 20; ++repeat) {
     std::vector<int> woken(4, 0);
-    run_threads(4, [&](Transport& transport) {
+    run_job({"threads", 4}, [&](Transport& transport) {
       Refusing service;
       Serving serving(transport, &service);
       std::vector<float> values(10);
@@ -51,7 +30,8 @@ TEST(Lost, rank_wakes_those_whose_requests_are_in_flight) {
         transport.abort(ExitCode::kInternal);
         return;
       }
-      woken[static_cast<std::size_t>(transport.rank())] = code_of([&] { transport.request(requests).wait(); });
+      woken[static_cast<std::size_t>(transport.rank())] =
+          static_cast<int>(code_of([&] { transport.request(requests).wait(); }));
       EXPECT_THROW(transport.request(requests).wait(), Error);
       EXPECT_THROW(transport.serve(nullptr), Error);
     });
@@ -62,7 +42,7 @@ TEST(Lost, rank_wakes_those_whose_requests_are_in_flight) {
 // A rank that leaves destroys its service before the other ranks know that it has left.
 TEST(Lost, rank_whose_service_is_withdrawn_answers_no_more) {
   for (int repeat = 0; repeat < 20; ++repeat) {
-    const int code = run_threads(3, [&](Transport& transport) {
+    const JobResult ended = run_job({"threads", 3}, [&](Transport& transport) {
       const auto service = std::make_unique<DoublingService>(transport.rank());
       Serving serving(transport, service.get());
       std::vector<float> values(1000);
@@ -72,20 +52,20 @@ TEST(Lost, rank_whose_service_is_withdrawn_answers_no_more) {
         transport.request(requests).wait();
       }
     });
-    EXPECT_EQ(code, 76);
+    EXPECT_EQ(ended.code, 76);
   }
 }
 
 TEST(Lost, rank_wakes_those_who_wait_in_a_group_without_it) {
   std::vector<int> woken(4, 0);
-  run_threads(4, [&](Transport& transport) {
+  run_job({"threads", 4}, [&](Transport& transport) {
     const std::vector<int> group{1, 2, 3};
     std::vector<float> values(10);
     if (transport.rank() == 0) std::this_thread::sleep_for(20ms);
     if (transport.rank() == 0) return transport.abort(ExitCode::kInternal);
     if (transport.rank() == 3) return;
     woken[static_cast<std::size_t>(transport.rank())] =
-        code_of([&] { transport.all_reduce_sum(values, group).wait(); });
+        static_cast<int>(code_of([&] { transport.all_reduce_sum(values, group).wait(); }));
   });
   EXPECT_EQ(woken, (std::vector<int>{0, 69, 69, 0}));
 }
@@ -94,16 +74,15 @@ TEST(Service, that_throws_ends_the_job) {
   struct Throwing final : Service {
     bool answer(int, std::int64_t, Slice) override { throw Error(ExitCode::kBadData, "bad values"); }
   };
-  EXPECT_EQ(run_threads(3,
-                        [&](Transport& transport) {
-                          Throwing service;
-                          Serving serving(transport, &service);
-                          std::vector<float> values(10);
-                          const std::vector<ServiceRequest> requests{{1, 0, values}};
-                          if (transport.rank() == 2) transport.request(requests).wait();
-                          serving.end();
-                        }),
-            65);
+  const JobResult ended = run_job({"threads", 3}, [](Transport& transport) {
+    Throwing service;
+    Serving serving(transport, &service);
+    std::vector<float> values(10);
+    const std::vector<ServiceRequest> requests{{1, 0, values}};
+    if (transport.rank() == 2) transport.request(requests).wait();
+    serving.end();
+  });
+  EXPECT_EQ(ended.code, 65);
 }
 
 TEST(Service, that_an_owner_does_not_have_is_an_error_for_who_asks) {

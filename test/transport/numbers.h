@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "eave/random.h"
+#include "transport/core/transport_base.h"
 
 namespace eave {
 

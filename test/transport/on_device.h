@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "eave/device.h"
-#include "transport/decorators/forwarding.h"
 #include "transport/core/operation.h"
+#include "transport/decorators/forwarding.h"
 
 namespace eave {
 

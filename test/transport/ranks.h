@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "eave/job.h"
+#include "eave/options.h"
 #include "eave/transport.h"
 
 namespace eave {
@@ -30,6 +32,22 @@ inline std::ostream& operator<<(std::ostream& out, const Ranks& ranks) {
 
 inline std::string name_of_ranks(const testing::TestParamInfo<Ranks>& info) {
   return info.param.transport + "_" + std::to_string(info.param.count);
+}
+
+// All transports that one process can run, on several numbers of ranks. test/mpi runs the others under mpirun.
+inline std::vector<Ranks> ranks_of_one_process() {
+  std::vector<Ranks> all;
+  for (const TransportKind& kind : transport_kinds())
+    for (int count : {1, 2, 3, 4})
+      if (!kind.is_launched && (count == 1 || kind.name != "loopback")) all.push_back({kind.name, count});
+  return all;
+}
+
+// Runs `body` on ranks of this process, and catches what they print to stderr.
+inline JobResult run_job(const Ranks& ranks, const std::function<void(Transport&)>& body) {
+  testing::internal::CaptureStderr();
+  const int code = find_kind(transport_kinds(), ranks.transport).run(ranks.count, body);
+  return {code, testing::internal::GetCapturedStderr()};
 }
 
 // All cases that this test program can run.

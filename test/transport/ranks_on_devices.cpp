@@ -2,11 +2,9 @@
 // can run, and the same with all values in a device's memory.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 
 #include "eave/decorators.h"
-#include "eave/job.h"
 #include "test/transport/lazy_device.h"
 #include "test/transport/nccl/lazy_collectives.h"
 #include "test/transport/on_device.h"
@@ -51,12 +49,7 @@ const std::map<std::string, std::function<int(int, const Body&)>> kOnDevices = {
 }  // namespace
 
 std::vector<Ranks> ranks_under_test() {
-  std::vector<Ranks> all;
-  for (const TransportKind& kind : transport_kinds()) {
-    if (kind.is_launched) continue;  // test/mpi runs them under mpirun
-    for (int count : {1, 2, 3, 4})
-      if (count == 1 || kind.name != "loopback") all.push_back({kind.name, count});
-  }
+  std::vector<Ranks> all = ranks_of_one_process();
   all.push_back({"staged_loopback", 1});
   for (int count : {2, 4}) all.push_back({"staged_threads", count});
   for (int count : {1, 3}) all.push_back({"lazy_nccl", count});

@@ -107,20 +107,17 @@ INSTANTIATE_TEST_SUITE_P(On, SplitContract, testing::ValuesIn(bare_ranks()), nam
 
 // A rank fails while other ranks wait for it, some in its part and one in the whole job.
 TEST(Split, ends_all_where_a_rank_fails_in_its_part) {
-  for (const TransportKind& kind : transport_kinds()) {
-    if (kind.name != "threads") continue;
-    const int code = kind.run(4, [](Transport& job) {
-      const std::unique_ptr<Transport> part = job.split(job.rank() < 3 ? 0 : -1);
-      if (!part) {
-        job.all_gather("waits for the others");
-        return;
-      }
-      if (part->rank() == 1) throw Error(ExitCode::kDiverged, "crafted failure in a part");
-      std::vector<float> values(100, 1.0f);
-      for (;;) part->all_reduce_sum(values).wait();
-    });
-    EXPECT_EQ(code, 76);
-  }
+  const JobResult ended = run_job({"threads", 4}, [](Transport& job) {
+    const std::unique_ptr<Transport> part = job.split(job.rank() < 3 ? 0 : -1);
+    if (!part) {
+      job.all_gather("waits for the others");
+      return;
+    }
+    if (part->rank() == 1) throw Error(ExitCode::kDiverged, "crafted failure in a part");
+    std::vector<float> values(100, 1.0f);
+    for (;;) part->all_reduce_sum(values).wait();
+  });
+  EXPECT_EQ(ended.code, 76);
 }
 
 }  // namespace

@@ -38,8 +38,7 @@ std::vector<float> read(Device& device, Slice values) {
 }
 
 std::vector<float> sum_of_all(const Transport& transport, std::size_t count) {
-  std::vector<int> ranks(static_cast<std::size_t>(transport.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
+  const std::vector<int> ranks = all_ranks(transport.size());
   return repeat(sum_in_order(ranks, kFew), count);
 }
 

@@ -44,14 +44,11 @@ TEST(Shaped, operation_takes_delay_plus_bytes_over_rate) {
     EXPECT_EQ(transport->name(), "shaped(threads)");
     std::vector<float> values(250000, 1.0f);
     const double all_reduce = shortest(threads, [&] { transport->all_reduce_sum(values).wait(); });
-    EXPECT_GE(all_reduce, 12e-3);
-    EXPECT_LT(all_reduce, 12e-3 + kWakeUp);
+    expect_to_take(all_reduce, 12e-3, kWakeUp);
     const double broadcast = shortest(threads, [&] { transport->broadcast(values, 1).wait(); });
-    EXPECT_GE(broadcast, 7e-3);
-    EXPECT_LT(broadcast, 7e-3 + kWakeUp);
+    expect_to_take(broadcast, 7e-3, kWakeUp);
     const double gather = shortest(threads, [&] { transport->all_gather(std::string(100000, 'x')); });
-    EXPECT_GE(gather, 3e-3);
-    EXPECT_LT(gather, 3e-3 + kWakeUp);
+    expect_to_take(gather, 3e-3, kWakeUp);
   });
 }
 
@@ -81,8 +78,7 @@ TEST(Shaped, operations_share_the_link_one_after_another) {
       transport->all_reduce_sum(c).wait();
       EXPECT_TRUE(first.done() && second.done());
     });
-    EXPECT_GE(three, 36e-3);
-    EXPECT_LT(three, 36e-3 + 3 * kWakeUp);
+    expect_to_take(three, 36e-3, 3 * kWakeUp);
   });
 }
 

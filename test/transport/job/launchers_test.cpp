@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "eave/job.h"
+#include "test/base/expectations.h"
 
 namespace eave {
 namespace {
@@ -80,10 +81,10 @@ TEST_F(Launchers, that_started_more_ranks_than_are_found_are_named_with_their_re
       {{{"PMIX_RANK", "1"}}, {"a launcher that speaks PMIx started at least 2 ranks (PMIX_RANK)"}},
       {{{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "slurm.pmix.7.0"}, {"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "0"}},
        {"a launcher that speaks PMIx started 2 ranks (SLURM_STEP_NUM_TASKS)", "--mpi=pmix"}}};
-  for (const auto& [environment, says] : cases) {
+  for (const auto& [environment, parts] : cases) {
     set(environment);
     const std::string text = told_if_found(1);
-    for (const std::string& part : says) EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+    for (const std::string& part : parts) EXPECT_TRUE(says(text, part)) << part;
     EXPECT_EQ(told_if_found(4), "") << "with all of them found";
     EXPECT_EQ(told_with("auto"), started_by_launcher() ? "" : text) << "MPI may still find them";
   }
@@ -101,9 +102,8 @@ TEST_F(Launchers, whose_numbers_are_none_are_refused_by_the_variable_and_its_val
         if (other) environment[other] = "1";
         set(environment);
         const std::string text = told_with("auto");
-        EXPECT_NE(text.find(std::string(wrong) + " is '" + value + "', which is no number"), std::string::npos)
-            << wrong << " " << text;
-        EXPECT_NE(text.find(launcher.advice), std::string::npos) << text;
+        EXPECT_TRUE(says(text, std::string(wrong) + " is '" + value + "', which is no number")) << wrong << " " << text;
+        EXPECT_TRUE(says(text, launcher.advice));
       }
     }
   }
@@ -230,7 +230,7 @@ TEST_F(Launchers, that_tell_no_size_are_seen_by_another_rank_beside_this_one) {
   set({{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "of this test"}});
   std::string text;
   for (int look = 0; look < 200 && text.empty(); ++look, usleep(10000)) text = told_if_found(1);
-  EXPECT_NE(text.find("started at least 2 ranks (PMIX_NAMESPACE)"), std::string::npos) << text;
+  EXPECT_TRUE(says(text, "started at least 2 ranks (PMIX_NAMESPACE)"));
   set({{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "of another job"}});
   EXPECT_EQ(told_if_found(1), "");
   kill(other, SIGKILL);

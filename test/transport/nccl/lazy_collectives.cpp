@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "transport/core/operation.h"
+#include "transport/core/transport_base.h"
 #include "transport/threads/thread_barrier.h"
 
 namespace eave {
@@ -18,12 +19,7 @@ constexpr auto kCallTakes = std::chrono::microseconds(50);
 
 // The state that the ranks of a group share.
 struct SharedGroup {
-  explicit SharedGroup(int size) : barrier(count_up(size), lost) {}
-  static std::vector<int> count_up(int size) {
-    std::vector<int> places(static_cast<std::size_t>(size));
-    std::iota(places.begin(), places.end(), 0);
-    return places;
-  }
+  explicit SharedGroup(int size) : barrier(all_ranks(size), lost) {}
   LostRank lost{-1};
   ThreadBarrier barrier;
 };

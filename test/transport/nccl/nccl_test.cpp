@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "eave/decorators.h"
-#include "eave/job.h"
+#include "test/base/expectations.h"
 #include "test/transport/nccl/lazy_collectives.h"
 #include "test/transport/ranks.h"
 #include "test/transport/services.h"
@@ -24,18 +24,12 @@ LazyLibrary own_gpu(int rank) { return {.bus_id = std::to_string(rank)}; }
 
 JobResult run(int ranks, const LibraryOf& library_of,
               const std::function<void(Transport&, CollectiveLazyDevice&)>& body) {
-  for (const TransportKind& kind : transport_kinds()) {
-    if (kind.name != "threads") continue;
-    testing::internal::CaptureStderr();
-    const int code = kind.run(ranks, [&](Transport& threads) {
-      const auto nccl = make_nccl_transport(threads, NcclUse::kRequired);
-      CollectiveLazyDevice device(library_of(threads.rank()));
-      const Attachment attachment(*nccl, device);
-      body(*nccl, device);
-    });
-    return {code, testing::internal::GetCapturedStderr()};
-  }
-  return {};
+  return run_job({"threads", ranks}, [&](Transport& threads) {
+    const auto nccl = make_nccl_transport(threads, NcclUse::kRequired);
+    CollectiveLazyDevice device(library_of(threads.rank()));
+    const Attachment attachment(*nccl, device);
+    body(*nccl, device);
+  });
 }
 
 void expect_well(const JobResult& ended) {
@@ -46,7 +40,7 @@ void expect_well(const JobResult& ended) {
 void expect_one_message(const JobResult& ended, int code, const std::string& part) {
   EXPECT_EQ(ended.code, code);
   EXPECT_EQ(std::ranges::count(ended.printed, '\n'), 1) << ended.printed;
-  EXPECT_NE(ended.printed.find(part), std::string::npos) << ended.printed;
+  EXPECT_TRUE(says(ended.printed, part));
 }
 
 TEST(Nccl, wait_holds_up_the_device_and_not_the_caller) {
@@ -144,15 +138,14 @@ TEST(Nccl, peer_that_is_lost_surfaces_from_wait_and_from_every_later_call) {
   std::vector<int> codes(3);
   const JobResult ended = run(3, fails_on_rank_1, [&](Transport& transport, CollectiveLazyDevice& device) {
     Buffer buffer = device.allocate(1000);
-    try {
+    const ExitCode code = code_of([&] {
       for (;;) {
         Pending pending = transport.all_reduce_sum(buffer.slice());
         while (!pending.done()) std::this_thread::sleep_for(100us);
         pending.wait();
       }
-    } catch (const Error& error) {
-      codes[static_cast<std::size_t>(transport.rank())] = static_cast<int>(error.code());
-    }
+    });
+    codes[static_cast<std::size_t>(transport.rank())] = static_cast<int>(code);
     EXPECT_THROW(transport.all_reduce_sum(buffer.slice()), Error);
     EXPECT_THROW(transport.all_gather(""), Error);
   });
@@ -188,7 +181,7 @@ TEST(Nccl, set_up_that_fails_ends_all_ranks_with_one_message) {
 TEST(Nccl, two_ranks_on_one_gpu_are_refused) {
   const LibraryOf shared = [](int rank) { return own_gpu(rank / 2); };
   expect_one_message(run(4, shared, nothing), 78, "rank 0 and rank 1 on ");
-  EXPECT_NE(run(4, shared, nothing).printed.find("share the one at 0"), std::string::npos);
+  EXPECT_TRUE(says(run(4, shared, nothing).printed, "share the one at 0"));
 }
 
 TEST(Nccl, ranks_without_a_library_or_with_another_are_refused) {
@@ -204,18 +197,12 @@ TEST(Nccl, ranks_without_a_library_or_with_another_are_refused) {
 
 // Runs a job in which the last `on_cpu` ranks compute on the CPU.
 JobResult run_mixed(int ranks, int on_cpu) {
-  testing::internal::CaptureStderr();
-  int code = -1;
-  for (const TransportKind& kind : transport_kinds()) {
-    if (kind.name != "threads") continue;
-    code = kind.run(ranks, [&](Transport& threads) {
-      const auto nccl = make_nccl_transport(threads, NcclUse::kRequired);
-      CollectiveLazyDevice lazy(own_gpu(threads.rank()));
-      Device& device = threads.rank() >= ranks - on_cpu ? cpu_device() : static_cast<Device&>(lazy);
-      const Attachment attachment(*nccl, device);
-    });
-  }
-  return {code, testing::internal::GetCapturedStderr()};
+  return run_job({"threads", ranks}, [&](Transport& threads) {
+    const auto nccl = make_nccl_transport(threads, NcclUse::kRequired);
+    CollectiveLazyDevice lazy(own_gpu(threads.rank()));
+    Device& device = threads.rank() >= ranks - on_cpu ? cpu_device() : static_cast<Device&>(lazy);
+    const Attachment attachment(*nccl, device);
+  });
 }
 
 TEST(Nccl, ranks_on_the_cpu_are_refused) {

@@ -55,8 +55,7 @@ std::chrono::nanoseconds sleep_shortly(bool) { return kShort; }
 
 TEST(SharedMemorySum, adds_up_in_rank_order_one_slice_after_the_other) {
   for (const int ranks : {2, 3, 5}) {
-    std::vector<int> all(static_cast<std::size_t>(ranks));
-    std::iota(all.begin(), all.end(), 0);
+    const std::vector<int> all = all_ranks(ranks);
     on_ranks_of_a_host(ranks, sleep_shortly, [&](SharedMemorySum& sum, int place) {
       for (const std::size_t count : {1, 2, 0, 4, 1000, 65536, 65537, 700001, 3}) {
         std::vector<float> values = uneven_numbers(place, count);
@@ -71,8 +70,7 @@ TEST(SharedMemorySum, adds_up_in_rank_order_one_slice_after_the_other) {
 TEST(SharedMemorySum, adds_up_in_place_what_all_can_write) {
   constexpr std::size_t kStride = 20000;
   for (const int ranks : {2, 3, 5}) {
-    std::vector<int> all(static_cast<std::size_t>(ranks));
-    std::iota(all.begin(), all.end(), 0);
+    const std::vector<int> all = all_ranks(ranks);
     std::vector<float> memory(kStride * all.size());
     on_ranks_of_a_host(ranks, sleep_shortly, [&](SharedMemorySum& sum, int place) {
       const Slice mine = Slice(memory).subspan(kStride * static_cast<std::size_t>(place), kStride);
@@ -92,25 +90,32 @@ TEST(SharedMemorySum, adds_up_in_place_what_all_can_write) {
   }
 }
 
-TEST(SharedMemorySum, does_not_end_where_values_lie_at_different_places) {
+// Expects that both ranks of a host still wait in `body` after 2000 pauses.
+void expect_to_wait_for_ever(const std::string& what, const std::function<void(SharedMemorySum&, int place)>& body) {
   struct WaitedLong {};
+  std::array<std::atomic<bool>, 2> waited{};
+  const auto give_up = [waits = 0](bool) mutable -> std::chrono::nanoseconds {
+    if (++waits > 2000) throw WaitedLong();
+    return kShort;
+  };
+  on_ranks_of_a_host(2, give_up, [&](SharedMemorySum& sum, int place) {
+    try {
+      body(sum, place);
+    } catch (const WaitedLong&) {
+      waited[static_cast<std::size_t>(place)] = true;
+    }
+  });
+  EXPECT_TRUE(waited[0] && waited[1]) << what;
+}
+
+TEST(SharedMemorySum, does_not_end_where_values_lie_at_different_places) {
   std::vector<float> memory(2000, 1.0f);
   for (const bool one_copies : {false, true}) {
-    std::array<std::atomic<bool>, 2> waited{};
-    const auto give_up = [waits = 0](bool) mutable -> std::chrono::nanoseconds {
-      if (++waits > 2000) throw WaitedLong();
-      return kShort;
-    };
-    on_ranks_of_a_host(2, give_up, [&](SharedMemorySum& sum, int place) {
+    expect_to_wait_for_ever(one_copies ? "one copies" : "none copies", [&](SharedMemorySum& sum, int place) {
       const Slice values = Slice(memory).subspan(static_cast<std::size_t>(place) * 1000, 500);
-      try {
-        if (place == 1 && one_copies) return sum.all_reduce_sum(values);
-        sum.sum_in_place(values, 1000, static_cast<std::uint64_t>(place));
-      } catch (const WaitedLong&) {
-        waited[static_cast<std::size_t>(place)] = true;
-      }
+      if (place == 1 && one_copies) return sum.all_reduce_sum(values);
+      sum.sum_in_place(values, 1000, static_cast<std::uint64_t>(place));
     });
-    EXPECT_TRUE(waited[0] && waited[1]) << one_copies;
     EXPECT_EQ(std::ranges::count(memory, 1.0f), 2000) << "something was added";
   }
 }
@@ -130,22 +135,11 @@ TEST(SharedMemorySum, waits_for_whoever_is_late) {
 
 // If a sum of slices of different lengths ended, it would have added up values that do not belong together.
 TEST(SharedMemorySum, does_not_end_where_slices_differ_in_length) {
-  struct WaitedLong {};
   for (const std::size_t less : {1, 99, 40000}) {
-    std::array<std::atomic<bool>, 2> waited{};
-    const auto give_up = [waits = 0](bool) mutable -> std::chrono::nanoseconds {
-      if (++waits > 2000) throw WaitedLong();
-      return kShort;
-    };
-    on_ranks_of_a_host(2, give_up, [&](SharedMemorySum& sum, int place) {
+    expect_to_wait_for_ever(std::to_string(less), [&](SharedMemorySum& sum, int place) {
       std::vector<float> values(50000 - (place == 1 ? less : 0), 1.0f);
-      try {
-        sum.all_reduce_sum(values);
-      } catch (const WaitedLong&) {
-        waited[static_cast<std::size_t>(place)] = true;
-      }
+      sum.all_reduce_sum(values);
     });
-    EXPECT_TRUE(waited[0] && waited[1]) << less;
   }
 }
 
