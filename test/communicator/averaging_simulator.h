@@ -14,18 +14,8 @@
 
 namespace eave {
 
-inline std::size_t me(const Transport& transport) { return static_cast<std::size_t>(transport.rank()); }
-
-struct AveragingSimulator {
-  AveragingSimulator(const Problem& problem_, int ranks)
-      : problem(problem_), p(static_cast<std::size_t>(ranks)), x(p), n(p) {
-    const std::vector<float> start = problem.start();
-    c.assign(start.begin(), start.end());
-    u.assign(start.size(), 0);
-    x.assign(p, c);
-    v.assign(p, Doubles(start.size()));
-    for (int rank = 0; rank < ranks; ++rank) losses.emplace_back(problem, rank);
-  }
+struct AveragingSimulator : Simulator {
+  AveragingSimulator(const Problem& problem_, int ranks) : Simulator(problem_, ranks), p(x.size()), n(p), u(c.size()) {}
 
   void move(std::size_t i, std::size_t k, double g) {
     v[i][k] = problem.momentum * v[i][k] + g;
@@ -41,19 +31,6 @@ struct AveragingSimulator {
       if (samples == 0) continue;
       const Doubles g = losses[i].gradient(x[i]);
       for (std::size_t k = 0; k < c.size(); ++k) move(i, k, g[k]);
-    }
-  }
-
-  void step_together(std::int64_t t) {
-    const auto all = static_cast<double>(problem.samples_everywhere(static_cast<int>(p), t));
-    Doubles mean(c.size());
-    for (std::size_t i = 0; i < p; ++i) {
-      const Doubles g = losses[i].gradient(x[i]);
-      const double weight = static_cast<double>(problem.samples(static_cast<int>(i), t)) / all;
-      for (std::size_t k = 0; k < c.size(); ++k) mean[k] += weight * g[k];
-    }
-    for (std::size_t i = 0; i < p; ++i) {
-      for (std::size_t k = 0; k < c.size(); ++k) move(i, k, mean[k]);
     }
   }
 
@@ -139,13 +116,10 @@ struct AveragingSimulator {
     place_workers(c, momentum);
   }
 
-  Problem problem;
   std::size_t p;
-  std::vector<Doubles> x, v;
-  Doubles n;     // samples of each worker since the last exchange
-  Doubles c, u;  // center and its velocity
+  Doubles n;  // samples of each worker since the last exchange
+  Doubles u;  // velocity of the center
   double loss_since = 0;
-  std::vector<WorkerLoss> losses;
 };
 
 struct AveragingCourse {
@@ -175,10 +149,6 @@ inline std::vector<AveragingCourse> averaging_courses() {
     all.push_back({tau, 0.5, true, false, true});
   }
   return all;
-}
-
-inline std::string name_of(const testing::TestParamInfo<Ranks>& each) {
-  return each.param.transport + "_" + std::to_string(each.param.count);
 }
 
 }  // namespace eave

@@ -9,8 +9,9 @@
 
 #include "eave/job.h"
 #include "every_communicator.h"
-#include "transport/decorators/forwarding.h"
+#include "test/base/expectations.h"
 #include "test/transport/ranks.h"
+#include "transport/decorators/forwarding.h"
 #include "worker.h"
 
 namespace eave {
@@ -44,9 +45,7 @@ TEST_P(CompressedMethods, give_the_same_consensus_on_all_ranks_and_the_same_bits
     for_all([&](const std::string& method, const Given& given) {
       std::vector<std::vector<float>> parameters, consensus;
       for (int run = 0; run < 2; ++run) {
-        Worker worker(transport, method, given, {.size = 2500, .momentum = 0.9, .uneven = true});
-        worker.begin();
-        worker.run(14);
+        BegunWorker worker(transport, method, given, {.size = 2500, .momentum = 0.9, .uneven = true}, 14);
         EXPECT_TRUE(same_on_all_ranks(transport, worker.consensus()));
         worker.communicator().finish();
         parameters.push_back(worker.x);
@@ -61,20 +60,7 @@ TEST_P(CompressedMethods, give_the_same_consensus_on_all_ranks_and_the_same_bits
 TEST_P(CompressedMethods, restored_from_their_state_go_on_with_the_same_bits) {
   on_ranks(GetParam(), [](Transport& transport) {
     for_all([&](const std::string& method, const Given& given) {
-      const Problem problem{.size = 1100, .momentum = 0.9, .uneven = true};
-      Problem resumed = problem;
-      resumed.first_step = 10;
-      Worker whole(transport, method, given, problem), first(transport, method, given, problem),
-          second(transport, method, given, resumed);
-      whole.begin();
-      whole.run(20);
-      first.begin();
-      first.run(10);
-      second.begin();
-      second.restore(first);
-      second.run(10);
-      EXPECT_EQ(second.x, whole.x);
-      EXPECT_EQ(second.consensus(), whole.consensus());
+      expect_to_resume(transport, method, given, {.size = 1100, .momentum = 0.9, .uneven = true}, 20, 10);
     });
   });
 }
@@ -96,11 +82,7 @@ TEST_P(CompressedMethods, end_near_where_they_end_without) {
       Given without = given;
       std::erase_if(without,
                     [](const auto& each) { return each.first == "compression" || each.first == "top-k-share"; });
-      Worker with(transport, method, given, problem), plain(transport, method, without, problem);
-      with.begin();
-      plain.begin();
-      with.run(300);
-      plain.run(300);
+      BegunWorker with(transport, method, given, problem, 300), plain(transport, method, without, problem, 300);
       EXPECT_LT(distance(with.consensus(), plain.consensus()),
                 (is_top_k(given) ? 0.4 : 0.02) * distance(problem.start(), plain.consensus()));
     });
@@ -115,16 +97,12 @@ TEST_P(CompressedMethods, change_something_on_several_ranks_and_nothing_on_one) 
         if (name == "compression") text = "none";
       }
       std::erase_if(without, [](const auto& each) { return each.first == "top-k-share"; });
-      Worker with(transport, method, given, {}), plain(transport, method, without, {});
-      with.begin();
-      plain.begin();
-      with.run(12);
-      plain.run(12);
+      BegunWorker with(transport, method, given, {}, 12), plain(transport, method, without, {}, 12);
       const bool is_alone = transport.size() == 1;
       EXPECT_EQ(with.consensus() == plain.consensus(), is_alone);
       EXPECT_EQ(with.warnings.size(), plain.warnings.size() + (is_alone ? 1 : 0));
       EXPECT_EQ(with.communicator().equation().find("\ncompressed, ") == std::string::npos, is_alone);
-      EXPECT_EQ(plain.communicator().equation().find("compressed"), std::string::npos);
+      EXPECT_FALSE(says(plain.communicator().equation(), "compressed"));
     });
   });
 }
@@ -146,13 +124,10 @@ TEST_P(CompressedMethods, that_send_parameters_refuse_what_does_more_than_to_rou
   on_ranks(GetParam(), [](Transport& transport) {
     for (const std::string& method : kOnlyRounded) {
       for (const std::string codec : {"int8", "top-k"}) {
-        try {
+        SCOPED_TRACE(method + " with " + codec);
+        expect_error(ExitCode::kUsage, "; give bf16 or fp16", [&] {
           Worker(transport, method, {{"compression", codec}}, {});
-          ADD_FAILURE() << method << " takes " << codec;
-        } catch (const Error& error) {
-          EXPECT_EQ(error.code(), ExitCode::kUsage);
-          EXPECT_NE(std::string(error.what()).find("; give bf16 or fp16"), std::string::npos) << error.what();
-        }
+        });
       }
     }
   });
@@ -180,7 +155,7 @@ std::string warning(const std::string& method, const Given& given, const std::st
   find_kind(transport_kinds(), "threads").run(static_cast<int>(of_ranks.size()), [&](Transport& threads) {
     Launched transport(threads, transport_name);
     const OptionValues values = values_of(specs, given);
-    CommunicatorContext context{transport, values, 0.1, warnings[static_cast<std::size_t>(transport.rank())]};
+    CommunicatorContext context{transport, values, 0.1, warnings[me(transport)]};
     context.hosts = of_ranks;
     kind.make(context);
   });
@@ -190,18 +165,18 @@ std::string warning(const std::string& method, const Given& given, const std::st
   return all;
 }
 
-Given with(const std::string& codec) { return {{"compression", codec}}; }
+Given compressed(const std::string& codec) { return {{"compression", codec}}; }
 
 TEST(CompressedSums, are_warned_of_where_a_host_sends_more_than_without) {
   const std::string three = "--compression: a host with 3 ranks sends 1.5 times what\n";
   for (const std::string method : {"allreduce", "local-sgd", "slowmo", "easgd"}) {
-    EXPECT_EQ(warning(method, with("bf16"), "a a a b b b"), three) << method;
-    EXPECT_EQ(warning(method, with("bf16"), "a b a b a b", "shaped(mpi)"), three) << method;
-    EXPECT_EQ(warning(method, with("bf16"), "a a b b"), "") << method << ": as much as without";
-    EXPECT_EQ(warning(method, with("bf16"), "a a b b c c"), "") << method << ": as much as without";
-    EXPECT_EQ(warning(method, with("int8"), "a a a b b b"), "") << method;
-    EXPECT_EQ(warning(method, with("bf16"), "a a a"), "") << method << ": nothing leaves the host";
-    EXPECT_EQ(warning(method, with("bf16"), "a a a b b b", "mpi-flat"), "") << method << ": flat without it too";
+    EXPECT_EQ(warning(method, compressed("bf16"), "a a a b b b"), three) << method;
+    EXPECT_EQ(warning(method, compressed("bf16"), "a b a b a b", "shaped(mpi)"), three) << method;
+    EXPECT_EQ(warning(method, compressed("bf16"), "a a b b"), "") << method << ": as much as without";
+    EXPECT_EQ(warning(method, compressed("bf16"), "a a b b c c"), "") << method << ": as much as without";
+    EXPECT_EQ(warning(method, compressed("int8"), "a a a b b b"), "") << method;
+    EXPECT_EQ(warning(method, compressed("bf16"), "a a a"), "") << method << ": nothing leaves the host";
+    EXPECT_EQ(warning(method, compressed("bf16"), "a a a b b b", "mpi-flat"), "") << method << ": flat without it too";
     EXPECT_EQ(warning(method, {}, "a a a b b b"), "") << method;
   }
 }
@@ -209,9 +184,9 @@ TEST(CompressedSums, are_warned_of_where_a_host_sends_more_than_without) {
 // In "a a a b", a compressed sum sends 3 x 1/4 of a vector between the hosts in each direction, in half the bytes: 3/8.
 // Without compression it sends half a vector, so there is nothing to warn of.
 TEST(CompressedSums, of_uneven_hosts_are_counted_as_they_travel) {
-  EXPECT_EQ(warning("allreduce", with("bf16"), "a a a b"), "");
-  EXPECT_EQ(warning("allreduce", with("bf16"), "a a a a a b"), "");
-  EXPECT_EQ(warning("allreduce", with("bf16"), "a a a a b b b b c"),
+  EXPECT_EQ(warning("allreduce", compressed("bf16"), "a a a b"), "");
+  EXPECT_EQ(warning("allreduce", compressed("bf16"), "a a a a a b"), "");
+  EXPECT_EQ(warning("allreduce", compressed("bf16"), "a a a a b b b b c"),
             "--compression: a host with 4 ranks sends 1.66667 times what\n");
 }
 
@@ -226,7 +201,8 @@ TEST(CompressedSums, of_groups_are_warned_of_where_these_span_hosts) {
 }
 
 TEST(CompressedSums, are_not_what_pairs_and_asynchronous_methods_send) {
-  for (const std::string& method : kOnlyRounded) EXPECT_EQ(warning(method, with("bf16"), "a a a b b b"), "") << method;
+  for (const std::string& method : kOnlyRounded)
+    EXPECT_EQ(warning(method, compressed("bf16"), "a a a b b b"), "") << method;
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTransports, CompressedMethods, testing::ValuesIn(ranks_under_test()), name_of_ranks);

@@ -18,13 +18,6 @@ namespace {
 
 class ErrorFeedbacks : public testing::TestWithParam<Ranks> {};
 
-std::vector<float> added_up(std::vector<float> sum, const std::vector<std::vector<float>>& others) {
-  for (const std::vector<float>& other : others) {
-    for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += other[k];
-  }
-  return sum;
-}
-
 std::vector<float> last_of(const std::vector<Slice>& state) { return {state.back().begin(), state.back().end()}; }
 
 // The values are whole numbers of 7 bits, so sums are exact. int8 is missing here: its scale is rarely a power of two,
@@ -37,15 +30,13 @@ TEST_P(ErrorFeedbacks, of_easgd_conserve_the_sum_of_parameters_center_and_residu
             {"order", order}, {"tau", "1"}, {"alpha", "0.125"}, {"allow-unstable", "on"}, {"compression", codec}};
         if (codec == "top-k") given.emplace_back("top-k-share", "0.1");
         Worker worker(transport, "easgd", given, {.size = 40});
-        std::ranges::fill(worker.x, 0.0f);
-        worker.begin();
-        std::ranges::copy(whole_numbers(transport.rank(), 40), worker.x.begin());
+        start_at(worker, whole_numbers(transport.rank(), 40));
         const auto conserved = [&] {
-          const std::vector<float> center = worker.consensus();
-          const std::vector<float> sum = added_up(center, gather(transport, worker.x));
-          return transport.size() == 1 ? sum : added_up(sum, gather(transport, last_of(worker.communicator().state())));
+          const Doubles sum = sum_with_center(transport, worker);
+          if (transport.size() == 1) return sum;
+          return added(sum, sum_of_all(transport, last_of(worker.communicator().state())));
         };
-        const std::vector<float> before = conserved();
+        const Doubles before = conserved();
         for (std::int64_t t = 1; t <= 4; ++t) {
           exchange(worker, t);
           EXPECT_EQ(conserved(), before) << order << " with " << codec << ", step " << t;
@@ -89,15 +80,12 @@ TEST_P(ErrorFeedbacks, are_not_needed_by_easgd_async_to_conserve_the_sum_exactly
                      {"shard-bytes", "64"},
                      {"compression", codec}},
                     {.size = 40});
-      std::ranges::fill(worker.x, 0.0f);
-      worker.begin();
-      std::ranges::copy(whole_numbers(transport.rank(), 40), worker.x.begin());
+      start_at(worker, whole_numbers(transport.rank(), 40));
       for (float& value : worker.x) value *= 33;  // more than 8 bits: bf16 has something to drop
-      const auto conserved = [&] { return added_up(worker.consensus(), gather(transport, worker.x)); };
-      const std::vector<float> before = conserved();
+      const Doubles before = sum_with_center(transport, worker);
       for (std::int64_t t = 1; t <= 3; ++t) {
         exchange(worker, t);
-        EXPECT_EQ(conserved(), before) << codec << ", step " << t;
+        EXPECT_EQ(sum_with_center(transport, worker), before) << codec << ", step " << t;
       }
     }
   });
@@ -109,13 +97,14 @@ TEST_P(ErrorFeedbacks, of_means_conserve_what_all_moved_by_exactly) {
     if (transport.size() == 3) return;
     MeanExchange exchange(transport, make_codec("top-k", "0.1"));
     const WeightedMean mean(transport);
-    std::vector<float> agreed(40, 4.0f), moved(40);
+    std::vector<float> agreed(40, 4.0f);
+    Doubles moved(40, 4.0);  // 4: where all began
     exchange.begin(cpu_device(), agreed);
     for (int round = 0; round < 5; ++round) {
       std::vector<float> x = agreed, mine = whole_numbers(transport.rank() + 3 * round, 40);
       for (std::size_t k = 0; k < 40; ++k) x[k] += mine[k];
       for (std::size_t k = 0; k < 40; ++k) mine[k] /= static_cast<float>(transport.size());
-      moved = added_up(moved, gather(transport, mine));
+      moved = added(moved, sum_of_all(transport, mine));
       exchange.average(mean, x);
       exchange.agree_on(x);
       EXPECT_TRUE(same_on_all_ranks(transport, x));
@@ -123,9 +112,7 @@ TEST_P(ErrorFeedbacks, of_means_conserve_what_all_moved_by_exactly) {
       std::vector<Slice> state;
       exchange.append_state(state);
       EXPECT_EQ(std::vector<float>(state[0].begin(), state[0].end()), agreed);
-      std::vector<float> expected = moved;
-      for (float& value : expected) value += 4;
-      EXPECT_EQ(added_up(agreed, gather(transport, last_of(state))), expected) << "round " << round;
+      EXPECT_EQ(added(sum_of_all(transport, last_of(state)), agreed), moved) << "round " << round;
     }
   });
 }
@@ -231,9 +218,8 @@ TEST_P(ErrorFeedbacks, of_allreduce_do_not_depend_on_where_buckets_are_cut) {
     for (const std::string codec : {"bf16", "int8", "top-k"}) {
       std::vector<std::vector<float>> parameters, residuals;
       for (const std::string bucket : {"4096", "4100", "9k", "1MiB"}) {
-        Worker worker(transport, "allreduce", {{"compression", codec}, {"bucket-bytes", bucket}}, {.size = 6000});
-        worker.begin();
-        worker.run(5);
+        BegunWorker worker(transport, "allreduce", {{"compression", codec}, {"bucket-bytes", bucket}}, {.size = 6000},
+                           5);
         parameters.push_back(worker.x);
         residuals.push_back(transport.size() > 1 ? last_of(worker.communicator().state()) : std::vector<float>());
         EXPECT_EQ(parameters.back(), parameters.front()) << codec << ", " << bucket;
@@ -247,9 +233,7 @@ TEST_P(ErrorFeedbacks, are_forgotten_where_all_begin_anew_from_the_center) {
   on_ranks(GetParam(), [](Transport& transport) {
     if (transport.size() == 1) return;
     for (const std::string method : {"easgd", "local-sgd", "diloco"}) {
-      Worker worker(transport, method, {{"tau", "2"}, {"compression", "top-k"}}, {.momentum = 0.9});
-      worker.begin();
-      worker.run(5);
+      BegunWorker worker(transport, method, {{"tau", "2"}, {"compression", "top-k"}}, {.momentum = 0.9}, 5);
       worker.consensus();
       EXPECT_NE(last_of(worker.communicator().state()), std::vector<float>(37)) << method;
       worker.reset_to_center();

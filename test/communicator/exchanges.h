@@ -2,6 +2,7 @@
 // slow links.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,13 @@ inline void exchange(Worker& worker, std::int64_t t) {
   worker.communicator().after_update(step);
 }
 
+// Collective. Begins `worker` with a center of 0, then sets its parameters to `x`.
+inline void start_at(Worker& worker, const std::vector<float>& x) {
+  std::ranges::fill(worker.x, 0.0f);
+  worker.begin();
+  worker.x = x;
+}
+
 // Whole numbers that differ between ranks and elements.
 inline std::vector<float> whole_numbers(int rank, std::size_t size) {
   std::vector<float> values(size);
@@ -32,8 +40,7 @@ constexpr double kDelay = 0.1;  // seconds that each operation over slow links t
 // Collective. The seconds that ten steps wait, and the seconds that consensus() waits after them.
 inline std::pair<double, double> waiting(Transport& transport, const std::string& communicator, const Given& given) {
   const auto slow = make_shaped_transport(transport, {.delay_seconds = kDelay, .bytes_per_second = 0});
-  Worker worker(*slow, communicator, given, {});
-  worker.begin();
+  BegunWorker worker(*slow, communicator, given, {});
   const double at_start = worker.communicator().costs().seconds_waiting;
   worker.run(10);
   const double after_steps = worker.communicator().costs().seconds_waiting;

@@ -17,8 +17,7 @@ TEST_P(Together, is_what_the_trait_says) {
   on_ranks({"threads", 4}, [](Transport& transport) {
     if (transport.size() < 4) return;  // under mpirun with fewer ranks, some methods have too few groups to sum
     RecordingTransport recording(transport);
-    Worker worker(recording, GetParam(), frequent_exchanges(GetParam(), 4), {});
-    worker.begin();
+    BegunWorker worker(recording, GetParam(), frequent_exchanges(GetParam(), 4), {});
     recording.calls.clear();
     bool sums_alone = true;
     std::string text;

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "test/base/expectations.h"
 #include "test/temporary_directory.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
@@ -35,26 +36,13 @@ class SignVote : public testing::TestWithParam<Ranks> {};
 TEST_P(SignVote, follows_its_equation) {
   const Problem problem{.learning_rate = 1, .uneven = true};
   on_ranks(GetParam(), [&](Transport& transport) {
-    Worker worker(transport, "sign-vote", {}, problem);
-    worker.begin();
-    worker.run(100);
+    BegunWorker worker(transport, "sign-vote", {}, problem, 100);
     const Doubles expected = vote(problem, transport.size(), 100);
     for (std::size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(worker.x[k], expected[k], 1e-5) << k;
   });
 }
 
 INSTANTIATE_TEST_SUITE_P(Plugin, SignVote, testing::ValuesIn(ranks_under_test()), name_of_ranks);
-
-std::string refusal(const std::string& path, ExitCode code) {
-  try {
-    load_plugin(path);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << path << " was loaded";
-  return "";
-}
 
 TEST(Plugin, is_loaded_once_however_it_is_called) {
   const auto count = communicator_kinds().size();
@@ -69,13 +57,14 @@ TEST(Plugin, that_is_none_is_refused_by_name) {
   const TemporaryDirectory directory;
   const std::string copy = directory.path() / "copy.so";
   std::filesystem::copy_file(SIGN_VOTE, copy);
-  EXPECT_NE(refusal(copy, ExitCode::kUsage).find("a communicator 'sign-vote' already"), std::string::npos);
-  EXPECT_NE(refusal("missing.so", ExitCode::kInputMissing).find("plug-in missing.so: cannot be opened"),
-            std::string::npos);
-  EXPECT_NE(refusal(__FILE__, ExitCode::kUsage).find("cannot be opened"), std::string::npos);
-  EXPECT_NE(refusal(NO_PLUGIN, ExitCode::kUsage).find("is no plug-in"), std::string::npos);
-  const std::string foreign = refusal(FOREIGN_PLUGIN, ExitCode::kConfiguration);
-  EXPECT_NE(foreign.find("other headers of eave; compile it again"), std::string::npos) << foreign;
+  const auto expect = [](const std::string& path, ExitCode code, const std::string& words) {
+    expect_error(code, words, [&] { load_plugin(path); });
+  };
+  expect(copy, ExitCode::kUsage, "a communicator 'sign-vote' already");
+  expect("missing.so", ExitCode::kInputMissing, "plug-in missing.so: cannot be opened");
+  expect(__FILE__, ExitCode::kUsage, "cannot be opened");
+  expect(NO_PLUGIN, ExitCode::kUsage, "is no plug-in");
+  expect(FOREIGN_PLUGIN, ExitCode::kConfiguration, "other headers of eave; compile it again");
 }
 
 }  // namespace

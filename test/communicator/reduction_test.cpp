@@ -4,6 +4,7 @@
 
 #include "averaging_simulator.h"
 #include "simulator.h"
+#include "test/base/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -24,27 +25,8 @@ struct Way {
 const std::vector<Way> kWays = {{"weighted", "mean"}, {"mean", "mean"}, {"sum", "mean"},
                                 {"weighted", "sum"},  {"mean", "sum"},  {"sum", "sum"}};
 
-// One step in double: v <- momentum v + sum_i weight_i g_i, then x <- x - lr v, the same on all ranks.
-void step_together(Simulator& simulator, const Way& way, std::int64_t t) {
-  const auto p = static_cast<int>(simulator.x.size());
-  const auto n = static_cast<double>(simulator.problem.samples_everywhere(p, t));
-  Doubles sum(simulator.c.size());
-  for (int rank = 0; rank < p; ++rank) {
-    const auto n_i = static_cast<double>(simulator.problem.samples(rank, t));
-    if (n_i == 0) continue;
-    const Doubles g = simulator.losses[static_cast<std::size_t>(rank)].gradient(simulator.x[0]);
-    for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += way.weight(n_i, n, p) * g[k];
-  }
-  for (std::size_t k = 0; k < sum.size(); ++k) {
-    simulator.v[0][k] = simulator.problem.momentum * simulator.v[0][k] + sum[k];
-    for (Doubles& each : simulator.x) each[k] -= simulator.problem.learning_rate * simulator.v[0][k];
-  }
-}
-
 std::vector<float> train(Transport& transport, const Way& way, const Problem& problem, std::int64_t steps) {
-  Worker worker(transport, "allreduce", way.given(), problem);
-  worker.begin();
-  worker.run(steps);
+  BegunWorker worker(transport, "allreduce", way.given(), problem, steps);
   EXPECT_TRUE(same_on_all_ranks(transport, worker.x));
   return worker.x;
 }
@@ -64,7 +46,8 @@ TEST_P(Reduction, follows_the_simulator_with_equal_and_uneven_samples) {
         SCOPED_TRACE(way.name() + (uneven ? ", uneven" : ""));
         const Problem problem{.learning_rate = 0.01, .momentum = 0.5, .uneven = uneven, .network = true};
         Simulator simulator(problem, transport.size());
-        for (std::int64_t t = 0; t < 100; ++t) step_together(simulator, way, t);
+        const auto weight = [&](double n_i, double n) { return way.weight(n_i, n, transport.size()); };
+        for (std::int64_t t = 0; t < 100; ++t) simulator.synchronous_step(t, weight);
         expect_near(train(transport, way, problem, 100), simulator.x[0]);
       }
     }
@@ -99,7 +82,7 @@ TEST_P(Reduction, acts_on_the_learning_rate_by_the_factor_on_the_card) {
     const std::vector<float> expected = train(transport, kWays[0], mean, 50);
     for (std::size_t i = 0; i < kWays.size(); ++i) {
       SCOPED_TRACE(kWays[i].name());
-      EXPECT_NE(card_of(transport, kWays[i]).find(factors[i].second), std::string::npos);
+      EXPECT_TRUE(says(card_of(transport, kWays[i]), factors[i].second));
       Problem divided = mean;
       divided.learning_rate /= factors[i].first;
       const std::vector<float> x = train(transport, kWays[i], divided, 50);
@@ -115,13 +98,11 @@ TEST_P(Reduction, acts_on_the_learning_rate_by_the_factor_on_the_card) {
 TEST_P(Reduction, of_the_mean_says_what_a_sum_would_do) {
   on_ranks(GetParam(), [](Transport& transport) {
     if (transport.size() == 1) {  // on one rank sum and mean are the same
-      EXPECT_EQ(card_of(transport, kWays[0]).find("--reduction sum"), std::string::npos);
+      EXPECT_FALSE(says(card_of(transport, kWays[0]), "--reduction sum"));
       return;
     }
-    EXPECT_NE(card_of(transport, kWays[0])
-                  .find("--reduction sum) would be as if lr were p = " + std::to_string(transport.size()) +
-                        " times as large"),
-              std::string::npos);
+    EXPECT_TRUE(says(card_of(transport, kWays[0]), "--reduction sum) would be as if lr were p = " +
+                                                       std::to_string(transport.size()) + " times as large"));
   });
 }
 
@@ -141,9 +122,7 @@ TEST_P(Reduction, by_sum_warns_where_the_rate_is_scaled_too) {
     const std::vector<std::string> both = warnings_of(transport, {{"reduction", "sum"}, {"lr-scaling", "linear"}});
     ASSERT_EQ(both.size(), transport.rank() == 0 && p > 1 ? 1u : 0u);
     if (!both.empty()) {
-      EXPECT_NE(both[0].find(std::to_string(p) + " x " + std::to_string(p) + " = " + std::to_string(p * p)),
-                std::string::npos)
-          << both[0];
+      EXPECT_TRUE(says(both[0], std::to_string(p) + " x " + std::to_string(p) + " = " + std::to_string(p * p)));
     }
     EXPECT_EQ(warnings_of(transport, {{"reduction", "sum"}, {"lr-scaling", "sqrt"}}).size(), both.size());
     EXPECT_EQ(warnings_of(transport, {{"reduction", "sum"}}), std::vector<std::string>());
@@ -152,7 +131,7 @@ TEST_P(Reduction, by_sum_warns_where_the_rate_is_scaled_too) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Reduction, testing::ValuesIn(ranks_under_test()), name_of);
+INSTANTIATE_TEST_SUITE_P(Ranks, Reduction, testing::ValuesIn(ranks_under_test()), name_of_ranks);
 
 }  // namespace
 }  // namespace eave

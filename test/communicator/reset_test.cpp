@@ -29,10 +29,8 @@ TEST_P(Reset, of_every_method_leaves_all_replicas_at_the_consensus_and_at_rest) 
     for (const std::int64_t steps : {24, 25, 26}) {
       on_ranks(GetParam(), [&](Transport& transport) {
         SCOPED_TRACE(method + " after " + std::to_string(steps));
-        Worker worker(transport, method, frequent_exchanges(method, transport.size()),
-                      {.momentum = 0.9, .nesterov = true});
-        worker.begin();
-        worker.run(steps);
+        BegunWorker worker(transport, method, frequent_exchanges(method, transport.size()),
+                           {.momentum = 0.9, .nesterov = true}, steps);
         const std::vector<float> before = worker.consensus();
         worker.reset_to_center();
         EXPECT_EQ(worker.x, before);
@@ -57,8 +55,7 @@ void expect_followed(const Ranks& ranks, const std::string& method, const Given&
     const Problem problem{
         .learning_rate = 0.02, .momentum = 0.8, .nesterov = nesterov, .uneven = true, .network = true};
     Twin twin(problem, transport.size());
-    Worker worker(transport, method, given, problem);
-    worker.begin();
+    BegunWorker worker(transport, method, given, problem);
     for (std::int64_t t = 0; t < 100; ++t) {
       if (t == 40 || t == 66) {
         worker.reset_to_center();
@@ -67,7 +64,7 @@ void expect_followed(const Ranks& ranks, const std::string& method, const Given&
       worker.step();
       step(twin, t);
     }
-    const Doubles& x = twin.x[static_cast<std::size_t>(transport.rank())];
+    const Doubles& x = twin.x[me(transport)];
     expect_near(std::is_same_v<Twin, AveragingSimulator> ? worker.x : worker.iterate(), x, 3e-5);
     if (method != "local-sgd") expect_near(worker.consensus(), twin.c, 3e-5);
     worker.communicator().finish();
@@ -173,7 +170,7 @@ TEST_P(Reset, of_adaptive_local_sgd_forgets_the_losses_since_the_last_exchange) 
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Reset, testing::ValuesIn(ranks_under_test()), name_of);
+INSTANTIATE_TEST_SUITE_P(Ranks, Reset, testing::ValuesIn(ranks_under_test()), name_of_ranks);
 
 }  // namespace
 }  // namespace eave

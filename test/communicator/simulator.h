@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -122,17 +123,23 @@ struct Simulator {
     }
   }
 
-  void synchronous_step(std::int64_t t) {
-    const double all = static_cast<double>(problem.samples_everywhere(static_cast<int>(x.size()), t));
+  // `weight` of a gradient, by the samples of its worker and of all workers.
+  void synchronous_step(
+      std::int64_t t,
+      const std::function<double(double, double)>& weight = [](double mine, double all) { return mine / all; }) {
+    const auto all = static_cast<double>(problem.samples_everywhere(static_cast<int>(x.size()), t));
     Doubles mean(c.size());
     for (std::size_t i = 0; i < x.size(); ++i) {
+      const auto mine = static_cast<double>(problem.samples(static_cast<int>(i), t));
+      if (mine == 0) continue;
       const Doubles g = losses[i].gradient(x[i]);
-      const double weight = static_cast<double>(problem.samples(static_cast<int>(i), t)) / all;
-      for (std::size_t k = 0; k < c.size(); ++k) mean[k] += weight * g[k];
+      for (std::size_t k = 0; k < c.size(); ++k) mean[k] += weight(mine, all) * g[k];
     }
-    for (std::size_t k = 0; k < c.size(); ++k) {
-      v[0][k] = problem.momentum * v[0][k] + mean[k];
-      for (Doubles& each : x) each[k] -= problem.learning_rate * v[0][k];
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      for (std::size_t k = 0; k < c.size(); ++k) {
+        v[i][k] = problem.momentum * v[i][k] + mean[k];
+        x[i][k] -= problem.learning_rate * v[i][k];
+      }
     }
   }
 
@@ -149,6 +156,20 @@ struct Simulator {
   std::vector<Doubles> x, v, pulls;
   Doubles c;
   std::vector<WorkerLoss> losses;
+};
+
+// Workers of plain SGD and a center, in the precision of the library, for tests of bits.
+struct FloatSimulator {
+  FloatSimulator(const Problem& problem_, int ranks)
+      : problem(problem_), x(static_cast<std::size_t>(ranks), problem.start()), c(problem.start()) {}
+  float gradient(std::size_t i, std::size_t k) const {
+    const double target = static_cast<double>(problem.target(static_cast<int>(i))[k]);
+    return static_cast<float>(problem.curvature(k) * (static_cast<double>(x[i][k]) - target));
+  }
+  Problem problem;
+  float rate = static_cast<float>(problem.learning_rate);
+  std::vector<std::vector<float>> x;
+  std::vector<float> c;
 };
 
 }  // namespace eave

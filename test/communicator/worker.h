@@ -1,8 +1,11 @@
 // One rank of a small training run: a loss of its own, a communicator, an optimizer, and the loop of a trainer.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
@@ -20,6 +23,11 @@
 namespace eave {
 
 using Given = std::vector<std::pair<std::string, std::string>>;
+
+inline Given with(Given given, const Given& more) {
+  given.insert(given.end(), more.begin(), more.end());
+  return given;
+}
 
 inline OptionValues values_of(const std::vector<OptionSpec>& specs, const Given& given) {
   OptionValues values;
@@ -83,8 +91,12 @@ class Worker {
   Communicator& communicator() { return *communicator_; }
   void begin() { communicator_->begin({x, g, statistics, optimizer_->state()}); }
 
-  void run(std::int64_t steps) {
-    for (std::int64_t i = 0; i < steps; ++i) step();
+  // Calls `after_each`, if given, after each step with the number of that step.
+  void run(std::int64_t steps, const std::function<void(std::int64_t)>& after_each = {}) {
+    for (std::int64_t i = 0; i < steps; ++i) {
+      step();
+      if (after_each) after_each(next_step_ - 1);
+    }
   }
 
   void step() {
@@ -159,6 +171,17 @@ class Worker {
   std::int64_t next_step_ = 0;
 };
 
+// A Worker that has begun, and has trained for `steps` steps.
+class BegunWorker : public Worker {
+ public:
+  BegunWorker(Transport& transport, const std::string& communicator, const Given& given, const Problem& problem,
+              std::int64_t steps = 0)
+      : Worker(transport, communicator, given, problem) {
+    begin();
+    run(steps);
+  }
+};
+
 inline std::string bytes_of(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
@@ -167,6 +190,9 @@ inline std::vector<float> floats_of(const std::string& bytes) {
   const auto* begin = reinterpret_cast<const float*>(bytes.data());
   return {begin, begin + bytes.size() / sizeof(float)};
 }
+
+// The index of this rank in vectors with an element for each rank.
+inline std::size_t me(const Transport& transport) { return static_cast<std::size_t>(transport.rank()); }
 
 // Collective. Returns `mine` of every rank, in rank order.
 inline std::vector<std::vector<float>> gather(Transport& transport, const std::vector<float>& mine) {
@@ -179,6 +205,42 @@ inline std::vector<std::vector<float>> gather(Transport& transport, const std::v
 inline bool same_on_all_ranks(Transport& transport, const std::vector<float>& mine) {
   const std::vector<std::string> all = transport.all_gather(bytes_of(mine));
   return std::all_of(all.begin(), all.end(), [&](const std::string& each) { return each == all.front(); });
+}
+
+template <class Values>
+Doubles added(Doubles sum, const Values& more) {
+  std::transform(more.begin(), more.end(), sum.begin(), sum.begin(), std::plus<>());
+  return sum;
+}
+
+// Collective. Returns the sum over all ranks of `mine`, in double precision.
+inline Doubles sum_of_all(Transport& transport, const std::vector<float>& mine) {
+  Doubles sum(mine.size());
+  for (const std::vector<float>& each : gather(transport, mine)) sum = added(sum, each);
+  return sum;
+}
+
+// Collective. Returns the sum of the center and of all workers, which elastic exchanges conserve.
+inline Doubles sum_with_center(Transport& transport, Worker& worker) {
+  const std::vector<float> center = worker.consensus();
+  return added(sum_of_all(transport, worker.x), center);
+}
+
+// Collective. Expects that a worker that takes over the state of another after `at` of `steps` steps ends with the same
+// bits as one that trains for all steps.
+inline void expect_to_resume(Transport& transport, const std::string& communicator, const Given& given,
+                             const Problem& problem, std::int64_t steps, std::int64_t at) {
+  BegunWorker whole(transport, communicator, given, problem, steps);
+  whole.communicator().finish();
+  Problem rest = problem;
+  rest.first_step = at;
+  BegunWorker first(transport, communicator, given, problem, at), second(transport, communicator, given, rest);
+  second.restore(first);
+  first.communicator().finish();
+  second.run(steps - at);
+  second.communicator().finish();
+  EXPECT_EQ(second.x, whole.x) << "resumed at " << at;
+  EXPECT_EQ(second.consensus(), whole.consensus()) << "resumed at " << at;
 }
 
 }  // namespace eave

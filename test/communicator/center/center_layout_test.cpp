@@ -7,14 +7,15 @@
 #include <numeric>
 #include <vector>
 
+#include "transport/core/transport_base.h"
+
 namespace eave {
 namespace {
 
 constexpr std::size_t kLongest = 65536, kWorthAMessage = 4096;
 
 CenterLayout lay_out(std::size_t size, std::size_t longest, int owners) {
-  std::vector<int> ranks(static_cast<std::size_t>(owners));
-  std::iota(ranks.begin(), ranks.end(), 0);
+  const std::vector<int> ranks = all_ranks(owners);
   return {size, even_shard_size(size, longest, ranks.size()), ranks};
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/options/number_text.h"
+#include "test/base/expectations.h"
 #include "test/communicator/simulator.h"
 #include "test/transport/ranks.h"
 
@@ -33,20 +34,15 @@ TEST_P(CenterRanks, serve_the_workers_of_the_simulator) {
     const int workers = transport.size() - count;
     const Problem problem{.learning_rate = 0.05, .momentum = 0.9, .uneven = true, .network = true};
     Simulator simulator(problem, workers);
-    Worker worker(transport, "easgd-async", with_center_ranks(count), problem);
-    worker.begin();
-    for (std::int64_t t = 0; t < 100; ++t) {
-      worker.step();
-      simulator.round_robin_step(t, 0.6 / workers, 3);
-    }
+    BegunWorker worker(transport, "easgd-async", with_center_ranks(count), problem);
+    worker.run(100, [&](std::int64_t t) { simulator.round_robin_step(t, 0.6 / workers, 3); });
     const std::vector<float> center = worker.consensus();
     EXPECT_TRUE(same_on_all_ranks(transport, center));
-    for (std::size_t k = 0; k < problem.size; ++k) EXPECT_NEAR(center[k], simulator.c[k], 1e-5) << k;
+    expect_near(center, simulator.c);
     if (transport.rank() >= workers) {
       EXPECT_EQ(worker.x, problem.start()) << "a rank that serves has trained";
     } else {
-      const Doubles& x = simulator.x[static_cast<std::size_t>(transport.rank())];
-      for (std::size_t k = 0; k < problem.size; ++k) EXPECT_NEAR(worker.x[k], x[k], 1e-5) << k;
+      expect_near(worker.x, simulator.x[me(transport)]);
     }
     worker.communicator().finish();
   });
@@ -55,18 +51,14 @@ TEST_P(CenterRanks, serve_the_workers_of_the_simulator) {
 TEST_P(CenterRanks, change_no_bit_of_what_one_center_in_shards_on_all_workers_does) {
   std::vector<float> among_workers;
   for_each_count([&](Transport& transport, int count) {
-    Worker worker(transport, "easgd-async", with_center_ranks(count), {.momentum = 0.9});
-    worker.begin();
-    worker.run(20);
+    BegunWorker worker(transport, "easgd-async", with_center_ranks(count), {.momentum = 0.9}, 20);
     const std::vector<float> center = worker.consensus();
     worker.communicator().finish();
     if (transport.rank() == 0 && transport.size() - count == 2) among_workers = center;
   });
   if (among_workers.empty() || GetParam().transport != "threads") return;
   on_ranks({"threads", 2}, [&](Transport& transport) {
-    Worker worker(transport, "easgd-async", with_center_ranks(0), {.momentum = 0.9});
-    worker.begin();
-    worker.run(20);
+    BegunWorker worker(transport, "easgd-async", with_center_ranks(0), {.momentum = 0.9}, 20);
     EXPECT_EQ(worker.consensus(), among_workers);
     worker.communicator().finish();
   });
@@ -75,9 +67,7 @@ TEST_P(CenterRanks, change_no_bit_of_what_one_center_in_shards_on_all_workers_do
 TEST_P(CenterRanks, count_exchanges_and_staleness_of_the_workers) {
   for_each_count([](Transport& transport, int count) {
     const int workers = transport.size() - count;
-    Worker worker(transport, "easgd-async", with_center_ranks(count), {.steps = 30});
-    worker.begin();
-    worker.run(30);
+    BegunWorker worker(transport, "easgd-async", with_center_ranks(count), {.steps = 30}, 30);
     worker.communicator().finish();
     const ExchangeReport report = worker.communicator().report();
     EXPECT_EQ(report.exchanges, transport.rank() < workers ? 10 : 0);
@@ -91,42 +81,21 @@ TEST_P(CenterRanks, are_named_in_the_card_and_do_not_count_in_p) {
   for_each_count([](Transport& transport, int count) {
     Worker worker(transport, "easgd-async", with_center_ranks(count), {});
     const std::string card = worker.communicator().equation();
-    EXPECT_NE(card.find("p = " + count_text(transport.size() - count, "worker")), std::string::npos) << card;
-    EXPECT_NE(card.find("not train"), std::string::npos) << card;
+    EXPECT_TRUE(says(card, "p = " + count_text(transport.size() - count, "worker")));
+    EXPECT_TRUE(says(card, "not train"));
   });
 }
 
 TEST_P(CenterRanks, that_would_leave_nobody_to_train_are_refused) {
   on_ranks(GetParam(), [](Transport& transport) {
-    try {
-      Worker worker(transport, "easgd-async", with_center_ranks(transport.size()), {});
-      ADD_FAILURE() << "accepted";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kUsage);
-      EXPECT_NE(std::string(error.what()).find("leaves no rank to train"), std::string::npos) << error.what();
-    }
+    expect_error(ExitCode::kUsage, "leaves no rank to train",
+                 [&] { Worker(transport, "easgd-async", with_center_ranks(transport.size()), {}); });
   });
 }
 
 TEST_P(CenterRanks, continue_from_a_saved_state_with_the_same_bits) {
   for_each_count([](Transport& transport, int count) {
-    const Problem problem{.momentum = 0.9};
-    Worker whole(transport, "easgd-async", with_center_ranks(count), problem),
-        first(transport, "easgd-async", with_center_ranks(count), problem),
-        second(transport, "easgd-async", with_center_ranks(count), problem);
-    whole.begin();
-    whole.run(20);
-    const std::vector<float> center = whole.consensus();
-    whole.communicator().finish();
-    first.begin();
-    first.run(9);
-    second.begin();
-    second.restore(first);
-    first.communicator().finish();
-    second.run(11);
-    EXPECT_EQ(second.x, whole.x);
-    EXPECT_EQ(second.consensus(), center);
-    second.communicator().finish();
+    expect_to_resume(transport, "easgd-async", with_center_ranks(count), {.momentum = 0.9}, 20, 9);
   });
 }
 

@@ -9,11 +9,7 @@ namespace {
 
 TEST(DownpourAlone, without_center_momentum_has_the_bits_of_plain_sgd) {
   on_ranks({"loopback", 1}, [](Transport& transport) {
-    Worker sgd(transport, "none", {}, {}), alone(transport, "mdownpour", {{"center-momentum", "0"}}, {});
-    for (Worker* each : {&sgd, &alone}) {
-      each->begin();
-      each->run(100);
-    }
+    BegunWorker sgd(transport, "none", {}, {}, 100), alone(transport, "mdownpour", {{"center-momentum", "0"}}, {}, 100);
     EXPECT_EQ(alone.x, sgd.x);
     EXPECT_EQ(alone.consensus(), sgd.x);
   });
@@ -21,12 +17,8 @@ TEST(DownpourAlone, without_center_momentum_has_the_bits_of_plain_sgd) {
 
 TEST(DownpourAlone, with_center_momentum_is_nesterovs_sgd) {
   on_ranks({"loopback", 1}, [](Transport& transport) {
-    Worker sgd(transport, "none", {}, {.momentum = 0.9, .nesterov = true}),
-        alone(transport, "mdownpour", {{"center-momentum", "0.9"}}, {});
-    for (Worker* each : {&sgd, &alone}) {
-      each->begin();
-      each->run(100);
-    }
+    BegunWorker sgd(transport, "none", {}, {.momentum = 0.9, .nesterov = true}, 100),
+        alone(transport, "mdownpour", {{"center-momentum", "0.9"}}, {}, 100);
     const std::vector<float> x = sgd.iterate();
     expect_near(alone.consensus(), Doubles(x.begin(), x.end()), 1e-5);
     expect_near(alone.x, Doubles(sgd.x.begin(), sgd.x.end()), 1e-5);
@@ -36,12 +28,8 @@ TEST(DownpourAlone, with_center_momentum_is_nesterovs_sgd) {
 TEST(DownpourAlone, is_plain_sgd_after_each_exchange) {
   on_ranks({"loopback", 1}, [](Transport& transport) {
     for (const char* tau : {"1", "4"}) {
-      Worker sgd(transport, "none", {}, {.momentum = 0.5}),
-          alone(transport, "downpour", {{"tau", tau}}, {.momentum = 0.5});
-      for (Worker* each : {&sgd, &alone}) {
-        each->begin();
-        each->run(100);
-      }
+      BegunWorker sgd(transport, "none", {}, {.momentum = 0.5}, 100),
+          alone(transport, "downpour", {{"tau", tau}}, {.momentum = 0.5}, 100);
       expect_near(alone.x, Doubles(sgd.x.begin(), sgd.x.end()), 1e-6);
       EXPECT_EQ(alone.consensus(), alone.x);
     }

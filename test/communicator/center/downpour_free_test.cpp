@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "free_runs.h"
+#include "test/base/expectations.h"
 
 namespace eave {
 namespace {
@@ -35,16 +36,7 @@ TEST(DownpourFree, replayed_has_the_same_bits_whatever_the_timing) {
         .size = 200, .learning_rate = 0.02, .momentum = 0.5, .nesterov = true, .steps = 40, .uneven = true};
     int different = 0;
     for (std::uint64_t timing = 0; timing < 3; ++timing) {
-      const Given given = given_to(method);
-      const Ended free = run_freely(method, 4, given, problem, timing);
-      const OrderFile file(free.order);
-      Given again = given;
-      again.emplace_back("replay", file.path());
-      const Ended replayed = run_freely(method, 4, again, problem, timing + 100);
-      EXPECT_EQ(replayed.x, free.x) << method;
-      EXPECT_EQ(replayed.center, free.center) << method;
-      EXPECT_EQ(replayed.order, free.order) << method;
-      different += run_freely(method, 4, given, problem, timing + 200).center != free.center ? 1 : 0;
+      different += replays_and_differs_when_free(method, given_to(method), problem, timing) ? 1 : 0;
     }
     EXPECT_GT(different, 0) << method << ": free runs all end alike, and the replays above show nothing";
   }
@@ -60,9 +52,8 @@ TEST(DownpourFree, a_worker_does_not_wait_for_one_that_is_slower) {
 }
 
 TEST(DownpourOptions, out_of_range_are_refused_with_what_would_be_right) {
-  const auto expect = [](const std::string& method, const Given& given, const std::string& part) {
-    const std::string message = refusal(method, given, {});
-    EXPECT_NE(message.find(part), std::string::npos) << message;
+  const auto expect = [](const std::string& method, const Given& given, const std::string& words) {
+    expect_refused(method, 2, given, words);
   };
   for (const char* method : {"downpour", "adownpour", "mvadownpour"}) expect(method, {{"tau", "0"}}, "--tau 0");
   for (const char* rate : {"0", "-0.1", "1.01"}) {
@@ -74,28 +65,19 @@ TEST(DownpourOptions, out_of_range_are_refused_with_what_would_be_right) {
   for (const std::string& method : kMethods) expect(method, {{"shard-bytes", "4"}}, "--shard-bytes 4");
 }
 
-std::string card_of(const std::string& method, const Given& given, int ranks) {
-  std::string card;
-  on_ranks({"threads", ranks}, [&](Transport& transport) {
-    Worker worker(transport, method, given, {});
-    if (transport.rank() == 0) card = worker.communicator().equation();
-  });
-  return card;
-}
-
 TEST(DownpourCard, has_the_numbers_in_force) {
   const auto expect = [](const std::string& card, const std::vector<std::string>& parts) {
-    for (const std::string& part : parts) EXPECT_NE(card.find(part), std::string::npos) << part << "\n" << card;
+    for (const std::string& part : parts) EXPECT_TRUE(says(card, part)) << part;
   };
-  const std::string downpour = card_of("downpour", {{"tau", "7"}, {"async-order", "round-robin"}}, 4);
+  const std::string downpour = told("downpour", 4, {{"tau", "7"}, {"async-order", "round-robin"}}).card;
   // 0.445042 = 2 sin(pi/14), and 0.080682 = 1 - (1 - 0.445042)^(1/7).
   expect(downpour, {"tau = 7", "p = 4 workers", "round-robin", "grows with p tau", "0.445042", "lr h < 0.080682"});
-  EXPECT_EQ(downpour.find("evaluated"), std::string::npos);
-  expect(card_of("adownpour", {}, 2), {"tau = 10", "p = 2", "a = 1/(t + 1)"});
-  expect(card_of("mvadownpour", {{"average-rate", "0.25"}}, 3), {"p = 3", "a = 0.25"});
-  expect(card_of("mdownpour", {{"center-momentum", "0.75"}, {"weight-decay", "0.125"}}, 3),
+  EXPECT_FALSE(says(downpour, "evaluated"));
+  expect(told("adownpour", 2, {}).card, {"tau = 10", "p = 2", "a = 1/(t + 1)"});
+  expect(told("mvadownpour", 3, {{"average-rate", "0.25"}}).card, {"p = 3", "a = 0.25"});
+  expect(told("mdownpour", 3, {{"center-momentum", "0.75"}, {"weight-decay", "0.125"}}).card,
          {"p = 3", "delta = 0.75", "tau = 1", "(g_i + 0.125 x_i)"});
-  expect(card_of("downpour", {{"center-ranks", "1"}}, 3), {"p = 2 workers", "rank 2, which does not train"});
+  expect(told("downpour", 3, {{"center-ranks", "1"}}).card, {"p = 2 workers", "rank 2, which does not train"});
 }
 
 TEST(DownpourCard, warns_of_a_run_without_an_exchange) {

@@ -73,9 +73,7 @@ TEST(DownpourStability, of_a_training_ends_at_the_limit) {
               "downpour", {{"async-order", "round-robin"}, {"tau", "5"}}, largest_rate_times_curvature(4, 5)},
           {"mdownpour", {{"async-order", "round-robin"}, {"center-momentum", "0.9"}}, round_robin_limit(4, 0.9)}}) {
       for (const double share : {0.9, 1.2}) {
-        Worker worker(transport, name, given, {.learning_rate = share * limit / 1.4});
-        worker.begin();
-        worker.run(1500);
+        BegunWorker worker(transport, name, given, {.learning_rate = share * limit / 1.4}, 1500);
         const double size = largest_of(worker.consensus());
         EXPECT_EQ(size < 50, share < 1) << name << " at " << share << " of the limit: " << size;
         EXPECT_EQ(size > 1000, share > 1) << name << " at " << share << " of the limit: " << size;

@@ -23,11 +23,7 @@ struct Course {
 const std::vector<Course> kCourses = {
     {1}, {3}, {7, 0.5}, {3, 0.5, false, true}, {4, 0.5, true}, {3, 0.5, true, true}, {3, 0.5, false, true, true}};
 
-Given in_turns(const Given& more) {
-  Given given = {{"async-order", "round-robin"}, {"shard-bytes", "64"}};
-  given.insert(given.end(), more.begin(), more.end());
-  return given;
-}
+Given in_turns(const Given& more) { return with({{"async-order", "round-robin"}, {"shard-bytes", "64"}}, more); }
 
 class Downpour : public testing::TestWithParam<Ranks> {};
 
@@ -36,19 +32,14 @@ TEST_P(Downpour, in_turns_follows_the_simulator_in_double_for_100_steps) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const Course& course : kCourses) {
       const Given tau = {{"tau", std::to_string(course.tau)}};
-      Given averaged = tau;
-      averaged.emplace_back("average-rate", "0.03");
+      const Given averaged = with(tau, {{"average-rate", "0.03"}});
       for (const auto& [name, given, rate] :
            {std::tuple{"downpour", tau, 0.0}, {"adownpour", tau, 0.0}, {"mvadownpour", averaged, 0.03}}) {
         SCOPED_TRACE(std::string(name) + " tau " + std::to_string(course.tau));
         DownpourSimulator simulator(course.problem(), transport.size());
-        Worker worker(transport, name, in_turns(given), course.problem());
-        worker.begin();
-        for (std::int64_t t = 0; t < 100; ++t) {
-          worker.step();
-          simulator.push_step(t, course.tau, rate);
-        }
-        expect_near(worker.iterate(), simulator.x[static_cast<std::size_t>(transport.rank())], 2e-5);
+        BegunWorker worker(transport, name, in_turns(given), course.problem());
+        worker.run(100, [&, rate = rate](std::int64_t t) { simulator.push_step(t, course.tau, rate); });
+        expect_near(worker.iterate(), simulator.x[me(transport)], 2e-5);
         expect_near(worker.consensus(), name == std::string("downpour") ? simulator.c : simulator.z, 2e-5);
         worker.communicator().finish();
       }
@@ -64,14 +55,10 @@ TEST_P(Downpour, with_momentum_at_the_center_follows_the_simulator_in_double_for
           Problem problem = course.problem();
           problem.learning_rate = 0.005;
           DownpourSimulator simulator(problem, transport.size());
-          Worker worker(transport, "mdownpour",
-                        in_turns({{"center-momentum", std::to_string(delta)}, {"weight-decay", decay}}), problem);
-          worker.begin();
-          for (std::int64_t t = 0; t < 100; ++t) {
-            worker.step();
-            simulator.gradient_step(t, delta, std::stod(decay));
-          }
-          expect_near(worker.x, simulator.x[static_cast<std::size_t>(transport.rank())], 5e-5);
+          BegunWorker worker(transport, "mdownpour",
+                             in_turns({{"center-momentum", std::to_string(delta)}, {"weight-decay", decay}}), problem);
+          worker.run(100, [&](std::int64_t t) { simulator.gradient_step(t, delta, std::stod(decay)); });
+          expect_near(worker.x, simulator.x[me(transport)], 5e-5);
           expect_near(worker.consensus(), simulator.c, 5e-5);
           worker.communicator().finish();
         }
@@ -90,12 +77,9 @@ TEST_P(Downpour, with_center_ranks_follows_the_simulator_of_the_other_ranks) {
       const Given given = has_tau ? Given{{"tau", "3"}, {"center-ranks", "1"}}
                                   : Given{{"center-momentum", "0.5"}, {"center-ranks", "1"}};
       DownpourSimulator simulator(problem, workers);
-      Worker worker(transport, name, in_turns(given), problem);
-      worker.begin();
-      for (std::int64_t t = 0; t < 50; ++t) {
-        worker.step();
-        has_tau ? simulator.push_step(t, 3, 0) : simulator.gradient_step(t, 0.5, 0);
-      }
+      BegunWorker worker(transport, name, in_turns(given), problem);
+      worker.run(50,
+                 [&](std::int64_t t) { has_tau ? simulator.push_step(t, 3, 0) : simulator.gradient_step(t, 0.5, 0); });
       expect_near(worker.consensus(), name == std::string("adownpour") ? simulator.z : simulator.c, 1e-5);
       worker.communicator().finish();
     }
@@ -103,14 +87,9 @@ TEST_P(Downpour, with_center_ranks_follows_the_simulator_of_the_other_ranks) {
 }
 
 // The methods in float, in one thread: one worker after another, with the operations in the order of the equations.
-struct FloatSimulator {
-  FloatSimulator(const Problem& p, int ranks)
-      : problem(p), x(static_cast<std::size_t>(ranks), p.start()), b(x), c(p.start()), u(c.size()) {}
+struct PushingSimulator : FloatSimulator {
+  PushingSimulator(const Problem& problem_, int ranks) : FloatSimulator(problem_, ranks), b(x), u(c.size()) {}
 
-  float gradient(std::size_t i, std::size_t k) const {
-    const double target = static_cast<double>(problem.target(static_cast<int>(i))[k]);
-    return static_cast<float>(problem.curvature(k) * (static_cast<double>(x[i][k]) - target));
-  }
   void push_step(std::int64_t t, std::int64_t tau) {
     for (std::size_t i = 0; i < x.size(); ++i) {
       for (std::size_t k = 0; k < c.size(); ++k) {
@@ -132,33 +111,23 @@ struct FloatSimulator {
       }
     }
   }
-  Problem problem;
-  float rate = static_cast<float>(problem.learning_rate);
-  std::vector<std::vector<float>> x, b;
-  std::vector<float> c, u;
+  std::vector<std::vector<float>> b;
+  std::vector<float> u;
 };
 
 TEST_P(Downpour, in_turns_has_the_bits_of_the_simulator) {
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.learning_rate = 0.02};
-    FloatSimulator plain(problem, transport.size()), nesterov(problem, transport.size());
-    Worker downpour(transport, "downpour", in_turns({{"tau", "3"}}), problem);
-    downpour.begin();
-    for (std::int64_t t = 0; t < 100; ++t) {
-      downpour.step();
-      plain.push_step(t, 3);
-    }
+    PushingSimulator plain(problem, transport.size()), nesterov(problem, transport.size());
+    BegunWorker downpour(transport, "downpour", in_turns({{"tau", "3"}}), problem);
+    downpour.run(100, [&](std::int64_t t) { plain.push_step(t, 3); });
     EXPECT_EQ(downpour.consensus(), plain.c);
-    EXPECT_EQ(downpour.x, plain.x[static_cast<std::size_t>(transport.rank())]);
+    EXPECT_EQ(downpour.x, plain.x[me(transport)]);
     downpour.communicator().finish();
-    Worker mdownpour(transport, "mdownpour", in_turns({{"center-momentum", "0.5"}}), problem);
-    mdownpour.begin();
-    for (std::int64_t t = 0; t < 100; ++t) {
-      mdownpour.step();
-      nesterov.gradient_step(0.5f);
-    }
+    BegunWorker mdownpour(transport, "mdownpour", in_turns({{"center-momentum", "0.5"}}), problem);
+    mdownpour.run(100, [&](std::int64_t) { nesterov.gradient_step(0.5f); });
     EXPECT_EQ(mdownpour.consensus(), nesterov.c);
-    EXPECT_EQ(mdownpour.x, nesterov.x[static_cast<std::size_t>(transport.rank())]);
+    EXPECT_EQ(mdownpour.x, nesterov.x[me(transport)]);
     mdownpour.communicator().finish();
   });
 }
@@ -167,15 +136,10 @@ TEST_P(Downpour, averaged_at_rate_one_shows_the_center_of_downpour_and_moves_no_
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.learning_rate = 0.02, .momentum = 0.5, .uneven = true};
     const Given tau = in_turns({{"tau", "3"}});
-    Given always = tau, rarely = tau;
-    always.emplace_back("average-rate", "1");
-    rarely.emplace_back("average-rate", "0.001");
-    Worker downpour(transport, "downpour", tau, problem), moved(transport, "mvadownpour", always, problem),
-        averaged(transport, "mvadownpour", rarely, problem), mean(transport, "adownpour", tau, problem);
-    for (Worker* each : {&downpour, &moved, &averaged, &mean}) {
-      each->begin();
-      each->run(40);
-    }
+    BegunWorker downpour(transport, "downpour", tau, problem, 40),
+        moved(transport, "mvadownpour", with(tau, {{"average-rate", "1"}}), problem, 40),
+        averaged(transport, "mvadownpour", with(tau, {{"average-rate", "0.001"}}), problem, 40),
+        mean(transport, "adownpour", tau, problem, 40);
     EXPECT_EQ(moved.consensus(), downpour.consensus());
     EXPECT_NE(averaged.consensus(), downpour.consensus());
     EXPECT_NE(mean.consensus(), downpour.consensus());
@@ -189,12 +153,8 @@ TEST_P(Downpour, averaged_at_rate_one_shows_the_center_of_downpour_and_moves_no_
 TEST_P(Downpour, without_center_momentum_is_downpour_with_tau_one) {
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.learning_rate = 0.02, .uneven = true};
-    Worker pushes(transport, "downpour", in_turns({{"tau", "1"}}), problem),
-        sends(transport, "mdownpour", in_turns({{"center-momentum", "0"}}), problem);
-    for (Worker* each : {&pushes, &sends}) {
-      each->begin();
-      each->run(100);
-    }
+    BegunWorker pushes(transport, "downpour", in_turns({{"tau", "1"}}), problem, 100),
+        sends(transport, "mdownpour", in_turns({{"center-momentum", "0"}}), problem, 100);
     const std::vector<float> c = pushes.consensus();
     expect_near(sends.consensus(), Doubles(c.begin(), c.end()), 1e-5);
   });

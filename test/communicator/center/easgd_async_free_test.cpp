@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "free_runs.h"
+#include "test/base/expectations.h"
 
 namespace eave {
 namespace {
@@ -22,15 +23,7 @@ TEST(EasgdAsyncFree, replayed_has_the_same_bits_whatever_the_timing) {
   const Given given = {{"tau", "2"}, {"shard-bytes", "64"}};
   int different = 0;
   for (std::uint64_t timing = 0; timing < 5; ++timing) {
-    const Ended free = run_freely("easgd-async", 4, given, problem, timing);
-    const OrderFile file(free.order);
-    Given again = given;
-    again.push_back({"replay", file.path()});
-    const Ended replayed = run_freely("easgd-async", 4, again, problem, timing + 100);
-    EXPECT_EQ(replayed.x, free.x);
-    EXPECT_EQ(replayed.center, free.center);
-    EXPECT_EQ(replayed.order, free.order);
-    different += run_freely("easgd-async", 4, given, problem, timing + 200).center != free.center ? 1 : 0;
+    different += replays_and_differs_when_free("easgd-async", given, problem, timing) ? 1 : 0;
   }
   EXPECT_GT(different, 0) << "free runs all end alike: the replays above show nothing";
 }
@@ -43,15 +36,12 @@ TEST(EasgdAsyncReplay, cuts_the_center_as_the_run_did_whatever_the_links_are_now
     const Ended free = run_freely("easgd-async", 3, given, problem, 1, then);
     const OrderFile file(free.order);
     EXPECT_EQ(read_exchange_log(file.path()).shards, then == 8192 ? 15 : 3);
-    Given again = given;
-    again.push_back({"replay", file.path()});
-    const Ended replayed = run_freely("easgd-async", 3, again, problem, 2, then == 8192 ? 65536 : 8192);
+    const Ended replayed =
+        run_freely("easgd-async", 3, with(given, {{"replay", file.path()}}), problem, 2, then == 8192 ? 65536 : 8192);
     EXPECT_EQ(replayed.center, free.center);
     EXPECT_EQ(replayed.order, free.order);
   }
-  Given asked = given;
-  asked.push_back({"shard-bytes", "128KiB"});
-  const Ended cut = run_freely("easgd-async", 3, asked, problem, 1, 8192);
+  const Ended cut = run_freely("easgd-async", 3, with(given, {{"shard-bytes", "128KiB"}}), problem, 1, 8192);
   EXPECT_EQ(read_exchange_log(OrderFile(cut.order).path()).shards, 6) << "--shard-bytes is kept to where it is given";
 }
 
@@ -59,14 +49,11 @@ TEST(EasgdAsyncReplay, refuses_what_is_not_the_order_of_this_run) {
   const Problem problem{.steps = 12};
   const Given given = {{"tau", "2"}, {"shard-bytes", "64"}};
   const std::string order = run_freely("easgd-async", 2, given, problem, 1).order;
-  const auto refused = [&](const std::string& content, Given with, const Problem& of) {
+  const auto refused = [&](const std::string& content, const Given& more, const Problem& of) {
     const OrderFile file(content);
-    with.push_back({"replay", file.path()});
-    return refusal("easgd-async", with, of);
+    return told("easgd-async", 2, with(more, {{"replay", file.path()}}), of).refusal;
   };
-  const auto expect = [](const std::string& message, const std::string& part) {
-    EXPECT_NE(message.find(part), std::string::npos) << message;
-  };
+  const auto expect = [](const std::string& message, const std::string& part) { EXPECT_TRUE(says(message, part)); };
   expect(refused(order, {{"tau", "3"}, {"shard-bytes", "64"}}, problem), "--tau 2");
   expect(refused(order, given, {.steps = 20}), "12 exchanges, and this one has 20");
   expect(refused(order.substr(0, order.size() - 3), given, problem), "truncated");
@@ -85,7 +72,7 @@ TEST(EasgdAsyncReplay, refuses_what_is_not_the_order_of_this_run) {
   const std::string wrong = checksum_of(reordered);
   reordered.replace(reordered.find(wrong), wrong.size(), checksum_of(order));
   if (wrong != checksum_of(order)) expect(refused(reordered, given, problem), "checksum");
-  expect(refusal("easgd-async", {{"replay", "/nowhere/exchanges.order"}}, problem), "/nowhere/exchanges.order");
+  expect(told("easgd-async", 2, {{"replay", "/nowhere/exchanges.order"}}, problem).refusal, "/nowhere/exchanges.order");
   expect(refused(order, {{"tau", "2"}, {"shard-bytes", "64"}, {"async-order", "free"}}, problem), "no effect");
 }
 

@@ -55,56 +55,40 @@ TEST_P(EasgdAsync, in_turns_follows_the_simulator_in_double_for_100_steps) {
     for (const Course& course : kCourses) {
       const Problem problem = problem_of(course);
       Simulator simulator(problem, transport.size());
-      Worker worker(transport, "easgd-async", in_turns(course.tau, "on", course.delay), problem);
-      worker.begin();
-      for (std::int64_t t = 0; t < 100; ++t) {
-        worker.step();
-        simulator.round_robin_step(t, 0.2, course.tau, course.delay);
-      }
-      const std::vector<float> center = worker.consensus(), x = worker.iterate();
-      for (std::size_t k = 0; k < problem.size; ++k) {
-        EXPECT_NEAR(x[k], simulator.x[static_cast<std::size_t>(transport.rank())][k], 1e-5) << k;
-        EXPECT_NEAR(center[k], simulator.c[k], 1e-5) << k;
-      }
+      BegunWorker worker(transport, "easgd-async", in_turns(course.tau, "on", course.delay), problem);
+      worker.run(100, [&](std::int64_t t) { simulator.round_robin_step(t, 0.2, course.tau, course.delay); });
+      expect_near(worker.iterate(), simulator.x[me(transport)]);
+      expect_near(worker.consensus(), simulator.c);
       worker.communicator().finish();
     }
   });
 }
 
 // The method in float, in one thread: one worker after another, with the operations in the order of the equations.
-struct FloatSimulator {
-  explicit FloatSimulator(const Problem& p, int ranks)
-      : problem(p), x(static_cast<std::size_t>(ranks), p.start()), c(p.start()) {}
+struct ElasticSimulator : FloatSimulator {
+  using FloatSimulator::FloatSimulator;
+
   void step(std::int64_t t, float alpha, std::int64_t tau) {
-    const auto rate = static_cast<float>(problem.learning_rate);
     for (std::size_t i = 0; i < x.size(); ++i) {
-      const std::vector<float> target = problem.target(static_cast<int>(i));
       for (std::size_t k = 0; k < c.size(); ++k) {
-        const auto g = static_cast<float>(problem.curvature(k) * (static_cast<double>(x[i][k]) - target[k]));
+        const float g = gradient(i, k);
         const float d = t % tau == 0 ? alpha * (x[i][k] - c[k]) : 0;
         c[k] += d;
         x[i][k] = x[i][k] - rate * g - d;
       }
     }
   }
-  Problem problem;
-  std::vector<std::vector<float>> x;
-  std::vector<float> c;
 };
 
 TEST_P(EasgdAsync, in_turns_has_the_bits_of_the_simulator_with_overlap_and_without) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const char* overlap : {"on", "off"}) {
       const Problem problem{.learning_rate = 0.05};
-      FloatSimulator simulator(problem, transport.size());
-      Worker worker(transport, "easgd-async", in_turns(3, overlap), problem);
-      worker.begin();
-      for (std::int64_t t = 0; t < 100; ++t) {
-        worker.step();
-        simulator.step(t, 0.2f, 3);
-      }
+      ElasticSimulator simulator(problem, transport.size());
+      BegunWorker worker(transport, "easgd-async", in_turns(3, overlap), problem);
+      worker.run(100, [&](std::int64_t t) { simulator.step(t, 0.2f, 3); });
       EXPECT_EQ(worker.consensus(), simulator.c) << overlap;
-      EXPECT_EQ(worker.x, simulator.x[static_cast<std::size_t>(transport.rank())]) << overlap;
+      EXPECT_EQ(worker.x, simulator.x[me(transport)]) << overlap;
       worker.communicator().finish();
     }
   });
@@ -113,12 +97,8 @@ TEST_P(EasgdAsync, in_turns_has_the_bits_of_the_simulator_with_overlap_and_witho
 TEST_P(EasgdAsync, alone_is_easgd_alone) {
   if (GetParam().count != 1) return;
   on_ranks(GetParam(), [](Transport& transport) {
-    Worker alone(transport, "easgd", {{"alpha", "0.25"}, {"tau", "4"}}, {.momentum = 0.5});
-    Worker async(transport, "easgd-async", {{"alpha", "0.25"}, {"tau", "4"}}, {.momentum = 0.5});
-    alone.begin();
-    async.begin();
-    alone.run(30);
-    async.run(30);
+    BegunWorker alone(transport, "easgd", {{"alpha", "0.25"}, {"tau", "4"}}, {.momentum = 0.5}, 30);
+    BegunWorker async(transport, "easgd-async", {{"alpha", "0.25"}, {"tau", "4"}}, {.momentum = 0.5}, 30);
     EXPECT_EQ(async.x, alone.x);
     EXPECT_EQ(async.consensus(), alone.consensus());
   });
@@ -129,11 +109,9 @@ TEST_P(EasgdAsync, alone_is_easgd_alone) {
 TEST_P(EasgdAsync, in_turns_converges_inside_the_bound_and_diverges_outside_for_any_number_of_workers) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const auto& [alpha, is_stable] : {std::pair{"0.75", true}, std::pair{"0.85", false}}) {
-      Worker worker(transport, "easgd-async",
-                    {{"tau", "1"}, {"alpha", alpha}, {"async-order", "round-robin"}, {"allow-unstable", "on"}},
-                    {.learning_rate = 0.5});
-      worker.begin();
-      worker.run(1000);
+      BegunWorker worker(transport, "easgd-async",
+                         {{"tau", "1"}, {"alpha", alpha}, {"async-order", "round-robin"}, {"allow-unstable", "on"}},
+                         {.learning_rate = 0.5}, 1000);
       const std::vector<float> center = worker.consensus();
       const float largest = std::abs(*std::ranges::max_element(
           center, [](float a, float b) { return std::abs(a) < std::abs(b) || std::isnan(b); }));
@@ -151,12 +129,9 @@ TEST_P(EasgdAsync, in_turns_converges_inside_the_bound_and_diverges_outside_for_
 TEST_P(EasgdAsync, without_a_pull_is_each_worker_alone) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const std::string communicator : {"easgd", "easgd-async"}) {
-      Worker elastic(transport, communicator, {{"tau", "1"}, {"alpha", "1e-30"}}, {.momentum = 0.9, .uneven = true});
-      Worker alone(transport, "none", {}, {.momentum = 0.9, .uneven = true});
-      elastic.begin();
-      alone.begin();
-      elastic.run(30);
-      alone.run(30);
+      BegunWorker elastic(transport, communicator, {{"tau", "1"}, {"alpha", "1e-30"}},
+                          {.momentum = 0.9, .uneven = true}, 30);
+      BegunWorker alone(transport, "none", {}, {.momentum = 0.9, .uneven = true}, 30);
       EXPECT_EQ(elastic.x, alone.x) << communicator;
       EXPECT_EQ(elastic.consensus(), Problem().start()) << communicator;
       elastic.communicator().finish();
@@ -193,30 +168,18 @@ TEST_P(EasgdAsync, conserves_the_sum_of_workers_and_center_exactly_in_any_order)
                   {.size = 100, .learning_rate = 0});
     for (std::size_t k = 0; k < 100; ++k) worker.x[k] = static_cast<float>(3 * k);  // the center begins at rank 0's x
     worker.begin();
-    for (std::size_t k = 0; k < 100; ++k)
-      worker.x[k] = static_cast<float>(1 + k * (1 + static_cast<std::size_t>(transport.rank())));
-    const std::vector<float> center = worker.consensus();
-    std::vector<double> before(center.begin(), center.end());
-    for (const std::vector<float>& x : gather(transport, worker.x)) {
-      std::transform(x.begin(), x.end(), before.begin(), before.begin(), std::plus<>());
-    }
+    for (std::size_t k = 0; k < 100; ++k) worker.x[k] = static_cast<float>(1 + k * (1 + me(transport)));
+    const Doubles before = sum_with_center(transport, worker);
     worker.run(25);
-    const std::vector<float> moved = worker.consensus();
-    std::vector<double> after(moved.begin(), moved.end());
-    for (const std::vector<float>& x : gather(transport, worker.x)) {
-      std::transform(x.begin(), x.end(), after.begin(), after.begin(), std::plus<>());
-    }
+    EXPECT_EQ(sum_with_center(transport, worker), before);
+    EXPECT_TRUE(same_on_all_ranks(transport, worker.consensus()));
     worker.communicator().finish();
-    EXPECT_EQ(after, before);
-    EXPECT_TRUE(same_on_all_ranks(transport, moved));
   });
 }
 
 TEST_P(EasgdAsync, counts_every_exchange_once_and_its_staleness) {
   on_ranks(GetParam(), [](Transport& transport) {
-    Worker worker(transport, "easgd-async", in_turns(2), {.steps = 20});
-    worker.begin();
-    worker.run(20);
+    BegunWorker worker(transport, "easgd-async", in_turns(2), {.steps = 20}, 20);
     worker.communicator().finish();
     const ExchangeReport report = worker.communicator().report();
     EXPECT_EQ(report.exchanges, 10);
@@ -231,9 +194,7 @@ TEST_P(EasgdAsync, counts_every_exchange_once_and_its_staleness) {
 TEST_P(EasgdAsync, keeps_no_order_of_exchanges_that_would_not_fit_into_memory) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const auto& [steps, is_kept] : {std::pair{std::int64_t{1} << 40, false}, std::pair{std::int64_t{8}, true}}) {
-      Worker worker(transport, "easgd-async", {{"tau", "2"}, {"shard-bytes", "64"}}, {.steps = steps});
-      worker.begin();
-      worker.run(8);
+      BegunWorker worker(transport, "easgd-async", {{"tau", "2"}, {"shard-bytes", "64"}}, {.steps = steps}, 8);
       worker.communicator().finish();
       const ExchangeReport report = worker.communicator().report();
       EXPECT_EQ(report.order_is_too_long, !is_kept);
@@ -245,9 +206,7 @@ TEST_P(EasgdAsync, keeps_no_order_of_exchanges_that_would_not_fit_into_memory) {
 
 TEST_P(EasgdAsync, in_turns_needs_no_order_to_be_repeated) {
   on_ranks(GetParam(), [](Transport& transport) {
-    Worker worker(transport, "easgd-async", in_turns(2), {.steps = 8});
-    worker.begin();
-    worker.run(8);
+    BegunWorker worker(transport, "easgd-async", in_turns(2), {.steps = 8}, 8);
     worker.communicator().finish();
     EXPECT_TRUE(worker.communicator().report().order.empty());
     EXPECT_FALSE(worker.communicator().report().order_is_too_long);

@@ -15,9 +15,10 @@
 
 #include "communicator/center/exchange_log.h"
 #include "eave/random.h"
+#include "test/communicator/told.h"
 #include "test/communicator/worker.h"
-#include "transport/decorators/forwarding.h"
 #include "test/transport/ranks.h"
+#include "transport/decorators/forwarding.h"
 
 namespace eave {
 
@@ -50,8 +51,7 @@ inline Ended run_freely(const std::string& communicator, int ranks, const Given&
   Ended ended;
   on_ranks({"threads", ranks}, [&](Transport& threads) {
     LinksFor transport(threads, request_length);
-    Worker worker(transport, communicator, given, problem);
-    worker.begin();
+    BegunWorker worker(transport, communicator, given, problem);
     RandomStream random({.seed = timing, .purpose = Purpose::kTest}, static_cast<std::uint64_t>(transport.rank()));
     for (std::int64_t step = 0; step < problem.steps; ++step) {
       if (random.next_word() % 2 == 0) {
@@ -72,31 +72,16 @@ inline Ended run_freely(const std::string& communicator, int ranks, const Given&
 inline std::vector<double> seconds_with_a_slow_rank(const std::string& communicator, const Given& given, int steps) {
   std::vector<double> seconds(3);  // each rank writes its own
   on_ranks({"threads", 3}, [&](Transport& transport) {
-    Worker worker(transport, communicator, given, {.steps = steps});
-    worker.begin();
+    BegunWorker worker(transport, communicator, given, {.steps = steps});
     const auto start = std::chrono::steady_clock::now();
     for (int step = 0; step < steps; ++step) {
       std::this_thread::sleep_for(std::chrono::milliseconds(transport.rank() == 2 ? 50 : 1));
       worker.step();
     }
-    seconds[static_cast<std::size_t>(transport.rank())] =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    seconds[me(transport)] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     worker.communicator().finish();
   });
   return seconds;
-}
-
-// The message of the Error that the last of `ranks` ranks throws when it makes a worker with the options `given`.
-inline std::string refusal(const std::string& communicator, const Given& given, const Problem& problem, int ranks = 2) {
-  std::string message = "nothing was refused";
-  on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
-    try {
-      Worker worker(transport, communicator, given, problem);
-    } catch (const Error& error) {
-      if (transport.rank() == transport.size() - 1) message = error.what();
-    }
-  });
-  return message;
 }
 
 // A temporary file with `content`, for --replay. The destructor deletes it.
@@ -116,6 +101,21 @@ class OrderFile {
  private:
   std::filesystem::path path_;
 };
+
+// Runs freely, and again with `replay`ed exchanges and another timing. Expects the same bits. Returns whether a third
+// run, which is free, ends with another center.
+inline bool replays_and_differs_when_free(const std::string& communicator, const Given& given, const Problem& problem,
+                                          std::uint64_t timing) {
+  constexpr int kRanks = 4;
+  const Ended free = run_freely(communicator, kRanks, given, problem, timing);
+  const OrderFile file(free.order);
+  const Ended replayed =
+      run_freely(communicator, kRanks, with(given, {{"replay", file.path()}}), problem, timing + 100);
+  EXPECT_EQ(replayed.x, free.x) << communicator;
+  EXPECT_EQ(replayed.center, free.center) << communicator;
+  EXPECT_EQ(replayed.order, free.order) << communicator;
+  return run_freely(communicator, kRanks, given, problem, timing + 200).center != free.center;
+}
 
 // Expects that each worker exchanged `each` times with each shard, according to `order` (a run's report().order).
 inline void expect_each_exchange_once(const std::string& order, int workers, std::int64_t each) {

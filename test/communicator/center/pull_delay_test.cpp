@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "eave/decorators.h"
+#include "test/base/expectations.h"
 #include "test/communicator/exchanges.h"
 #include "test/communicator/simulator.h"
 #include "test/transport/ranks.h"
@@ -23,15 +24,8 @@ class PullDelay : public testing::TestWithParam<Ranks> {};
 TEST_P(PullDelay, is_below_tau) {
   on_ranks(GetParam(), [](Transport& transport) {
     EXPECT_NO_THROW(Worker(transport, "easgd-async", late("3", "2"), {}));
-    for (const char* wrong : {"3", "-1"}) {
-      try {
-        Worker(transport, "easgd-async", late("3", wrong), {});
-        ADD_FAILURE() << wrong;
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ExitCode::kUsage);
-        EXPECT_NE(std::string(error.what()).find("pull-delay"), std::string::npos) << error.what();
-      }
-    }
+    for (const char* wrong : {"3", "-1"})
+      expect_error(ExitCode::kUsage, "pull-delay", [&] { Worker(transport, "easgd-async", late("3", wrong), {}); });
   });
 }
 
@@ -61,9 +55,7 @@ TEST_P(PullDelay, converges_inside_the_bound_and_diverges_outside) {
     for (const auto& [alpha, is_stable] : {std::pair{"0.64", true}, std::pair{"0.74", false}}) {
       Given given = late("4", "3", alpha);
       given.emplace_back("allow-unstable", "on");
-      Worker worker(transport, "easgd-async", given, {.learning_rate = 0.5});
-      worker.begin();
-      worker.run(2000);
+      BegunWorker worker(transport, "easgd-async", given, {.learning_rate = 0.5}, 2000);
       const std::vector<float> center = worker.consensus();
       const bool is_small = std::ranges::all_of(center, [](float value) { return std::abs(value) < 10; });
       EXPECT_EQ(is_small, is_stable) << alpha;
@@ -85,15 +77,6 @@ TEST_P(PullDelay, warns_beyond_two_thirds) {
   });
 }
 
-std::vector<double> sum_of_all(Transport& transport, Worker& worker) {
-  const std::vector<float> center = worker.consensus();
-  std::vector<double> sum(center.begin(), center.end());
-  for (const std::vector<float>& x : gather(transport, worker.x)) {
-    std::transform(x.begin(), x.end(), sum.begin(), sum.begin(), std::plus<>());
-  }
-  return sum;
-}
-
 // With alpha = 1 an exchange and its pull swap worker and center, so whole numbers stay whole. After an even number of
 // steps every pull has been applied. After an odd number no array holds the center value that was taken first, and
 // another value is there more than once. Values are scaled by powers of ten, so that no other values have the same sum.
@@ -105,12 +88,12 @@ TEST_P(PullDelay, conserves_the_sum_of_workers_and_center_exactly_once_all_are_p
     worker.begin();
     const double scale = std::pow(10, transport.rank());
     for (std::size_t k = 0; k < 100; ++k) worker.x[k] = static_cast<float>(1 + static_cast<double>(k) * scale);
-    const std::vector<double> before = sum_of_all(transport, worker);
+    const Doubles before = sum_with_center(transport, worker);
     worker.run(25);
-    const std::vector<double> without_a_pull = sum_of_all(transport, worker);
+    const Doubles without_a_pull = sum_with_center(transport, worker);
     worker.run(1);
     EXPECT_NE(without_a_pull, before);
-    EXPECT_EQ(sum_of_all(transport, worker), before);
+    EXPECT_EQ(sum_with_center(transport, worker), before);
     worker.communicator().finish();
   });
 }
@@ -119,21 +102,13 @@ TEST_P(PullDelay, is_forgotten_where_workers_begin_anew_from_the_center) {
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.learning_rate = 0.02, .momentum = 0.8, .uneven = true, .network = true};
     Simulator simulator(problem, transport.size());
-    Worker worker(transport, "easgd-async", late("5", "4"), problem);
-    worker.begin();
-    for (std::int64_t t = 0; t < 60; ++t) {
-      if (t == 33) {
-        worker.reset_to_center();
-        simulator.reset_to_center();
-      }
-      worker.step();
-      simulator.round_robin_step(t, 0.2, 5, 4);
-    }
-    const std::vector<float> center = worker.consensus();
-    for (std::size_t k = 0; k < center.size(); ++k) {
-      EXPECT_NEAR(worker.x[k], simulator.x[static_cast<std::size_t>(transport.rank())][k], 3e-5) << k;
-      EXPECT_NEAR(center[k], simulator.c[k], 3e-5) << k;
-    }
+    BegunWorker worker(transport, "easgd-async", late("5", "4"), problem);
+    worker.run(33, [&](std::int64_t t) { simulator.round_robin_step(t, 0.2, 5, 4); });
+    worker.reset_to_center();
+    simulator.reset_to_center();
+    worker.run(27, [&](std::int64_t t) { simulator.round_robin_step(t, 0.2, 5, 4); });
+    expect_near(worker.x, simulator.x[me(transport)], 3e-5);
+    expect_near(worker.consensus(), simulator.c, 3e-5);
     worker.communicator().finish();
   });
 }

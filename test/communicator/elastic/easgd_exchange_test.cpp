@@ -13,13 +13,6 @@ namespace {
 
 class Easgd : public testing::TestWithParam<Ranks> {};
 
-// Collective. Begins `worker` with a center of 0, then sets its parameters to `x`.
-void start_at(Worker& worker, const std::vector<float>& x) {
-  std::fill(worker.x.begin(), worker.x.end(), 0.0f);
-  worker.begin();
-  worker.x = x;
-}
-
 TEST_P(Easgd, conserves_the_sum_of_parameters_and_center_exactly) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const std::string order : {"paper", "after-step"}) {
@@ -28,18 +21,11 @@ TEST_P(Easgd, conserves_the_sum_of_parameters_and_center_exactly) {
                     problem);
       const std::vector<float> start = whole_numbers(transport.rank(), problem.size);
       start_at(worker, start);
-      const auto conserved = [&] {
-        std::vector<float> sum = worker.consensus();
-        for (const std::vector<float>& x : gather(transport, worker.x)) {
-          for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += x[k];
-        }
-        return sum;
-      };
-      const std::vector<float> before = conserved();
+      const Doubles before = sum_with_center(transport, worker);
       // The values have 7 bits. Each exchange adds 3 bits, and a float has 24, so four exchanges are exact.
       for (std::int64_t t = 1; t <= 4; ++t) {
         exchange(worker, t);
-        EXPECT_EQ(conserved(), before) << order << " step " << t;
+        EXPECT_EQ(sum_with_center(transport, worker), before) << order << " step " << t;
       }
       EXPECT_NE(worker.x, start);
       EXPECT_NE(worker.consensus(), std::vector<float>(problem.size));
@@ -100,8 +86,7 @@ TEST_P(Easgd, is_averaging_for_alpha_and_beta_one_in_center_first_order) {
 TEST_P(Easgd, rests_when_all_agree) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const std::string order : {"paper", "after-step", "center-first"}) {
-      Worker worker(transport, "easgd", {{"order", order}, {"tau", "1"}}, {});
-      worker.begin();
+      BegunWorker worker(transport, "easgd", {{"order", order}, {"tau", "1"}}, {});
       for (std::int64_t t = 0; t < 50; ++t) exchange(worker, t);
       EXPECT_EQ(worker.x, Problem().start()) << order;
       EXPECT_EQ(worker.consensus(), Problem().start()) << order;
@@ -112,13 +97,11 @@ TEST_P(Easgd, rests_when_all_agree) {
 TEST_P(Easgd, center_holds_the_same_bits_on_all_ranks_after_every_exchange) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const std::string order : {"paper", "after-step", "center-first"}) {
-      Worker worker(transport, "easgd", {{"order", order}, {"tau", "2"}},
-                    {.size = 501, .momentum = 0.9, .uneven = true});
-      worker.begin();
-      for (int t = 0; t < 20; ++t) {
-        worker.step();
+      BegunWorker worker(transport, "easgd", {{"order", order}, {"tau", "2"}},
+                         {.size = 501, .momentum = 0.9, .uneven = true});
+      worker.run(20, [&](std::int64_t t) {
         EXPECT_TRUE(same_on_all_ranks(transport, worker.consensus())) << order << " step " << t;
-      }
+      });
     }
   });
 }
@@ -129,10 +112,8 @@ TEST_P(Easgd, gives_the_same_bits_with_overlap_on_and_off) {
       for (const std::string tau : {"1", "4"}) {
         std::vector<std::vector<float>> parameters, centers;
         for (const std::string overlap : {"on", "off"}) {
-          Worker worker(transport, "easgd", {{"order", order}, {"tau", tau}, {"overlap", overlap}},
-                        {.size = 501, .momentum = 0.9, .uneven = true});
-          worker.begin();
-          worker.run(30);
+          BegunWorker worker(transport, "easgd", {{"order", order}, {"tau", tau}, {"overlap", overlap}},
+                             {.size = 501, .momentum = 0.9, .uneven = true}, 30);
           parameters.push_back(worker.x);
           centers.push_back(worker.consensus());
         }
@@ -146,8 +127,7 @@ TEST_P(Easgd, gives_the_same_bits_with_overlap_on_and_off) {
 // Collective. Which of the first seven steps post an all-reduce.
 std::vector<std::int64_t> exchange_steps(Transport& transport, const Given& given) {
   RecordingTransport recording(transport);
-  Worker worker(recording, "easgd", given, {});
-  worker.begin();
+  BegunWorker worker(recording, "easgd", given, {});
   std::vector<std::int64_t> steps;
   for (std::int64_t t = 0; t < 7; ++t) {
     const std::size_t before = recording.calls.size();
@@ -171,8 +151,7 @@ TEST_P(Easgd, exchanges_after_every_tau_local_steps) {
 
 TEST_P(Easgd, does_not_weigh_or_average_gradients) {
   on_ranks(GetParam(), [](Transport& transport) {
-    Worker worker(transport, "easgd", {}, {});
-    worker.begin();
+    BegunWorker worker(transport, "easgd", {}, {});
     EXPECT_EQ(worker.communicator().gradient_weight({0, 1, 100, 0.1}), 1.0f);
   });
 }
@@ -188,9 +167,7 @@ TEST_P(Easgd, warns_on_rank_zero_alone_beyond_the_bound) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Easgd, testing::ValuesIn(ranks_under_test()), [](const auto& each) {
-  return each.param.transport + "_" + std::to_string(each.param.count);
-});
+INSTANTIATE_TEST_SUITE_P(Ranks, Easgd, testing::ValuesIn(ranks_under_test()), name_of_ranks);
 
 }  // namespace
 }  // namespace eave

@@ -59,20 +59,14 @@ TEST_P(EasgdSimulator, is_followed_for_100_steps_in_every_order) {
                             .network = course.network,
                             .drop_at = course.drop_at};
       Simulator simulator(problem, transport.size());
-      Worker worker(transport, "easgd",
-                    {{"order", course.order}, {"tau", std::to_string(course.tau)}, {"alpha", "0.2"}}, problem);
-      worker.begin();
-      for (std::int64_t t = 0; t < 100; ++t) {
-        worker.step();
+      BegunWorker worker(transport, "easgd",
+                         {{"order", course.order}, {"tau", std::to_string(course.tau)}, {"alpha", "0.2"}}, problem);
+      worker.run(100, [&](std::int64_t t) {
         simulator.elastic_step(t, course.order, course.alpha, course.alpha * transport.size(), course.tau);
-      }
-      const std::vector<float> center = worker.consensus(), x = worker.iterate();
-      const auto me = static_cast<std::size_t>(transport.rank());
+      });
       // Compares float with double at values up to 5. All courses are stable, so rounding errors do not accumulate.
-      for (std::size_t k = 0; k < problem.size; ++k) {
-        EXPECT_NEAR(x[k], simulator.x[me][k], 1e-5) << k;
-        EXPECT_NEAR(center[k], simulator.c[k], 1e-5) << k;
-      }
+      expect_near(worker.iterate(), simulator.x[me(transport)]);
+      expect_near(worker.consensus(), simulator.c);
     }
   });
 }
@@ -81,18 +75,11 @@ TEST_P(EasgdSimulator, is_followed_with_a_beta_of_its_own_in_center_first_order)
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.momentum = 0.5};
     Simulator simulator(problem, transport.size());
-    Worker worker(transport, "easgd", {{"order", "center-first"}, {"tau", "4"}, {"alpha", "0.3"}, {"beta", "0.7"}},
-                  problem);
-    worker.begin();
-    for (std::int64_t t = 0; t < 100; ++t) {
-      worker.step();
-      simulator.elastic_step(t, "center-first", 0.3, 0.7, 4);
-    }
-    const std::vector<float> center = worker.consensus();
-    for (std::size_t k = 0; k < problem.size; ++k) {
-      EXPECT_NEAR(worker.x[k], simulator.x[static_cast<std::size_t>(transport.rank())][k], 1e-5) << k;
-      EXPECT_NEAR(center[k], simulator.c[k], 1e-5) << k;
-    }
+    BegunWorker worker(transport, "easgd", {{"order", "center-first"}, {"tau", "4"}, {"alpha", "0.3"}, {"beta", "0.7"}},
+                       problem);
+    worker.run(100, [&](std::int64_t t) { simulator.elastic_step(t, "center-first", 0.3, 0.7, 4); });
+    expect_near(worker.x, simulator.x[me(transport)]);
+    expect_near(worker.consensus(), simulator.c);
   });
 }
 
@@ -110,24 +97,16 @@ TEST(EasgdNesterov, pulls_the_iterate_and_not_the_point_ahead) {
 }
 
 TEST(EasgdOrders, differ_by_far_more_than_the_tolerance_above) {
-  std::vector<Simulator> simulators;
+  std::vector<Doubles> workers;
   for (const std::string order : {"paper", "after-step", "center-first"}) {
-    simulators.emplace_back(Problem{.learning_rate = 0.05}, 2);
-    for (std::int64_t t = 0; t < 100; ++t) simulators.back().elastic_step(t, order, 0.2, 0.4, 3);
+    Simulator simulator({.learning_rate = 0.05}, 2);
+    for (std::int64_t t = 0; t < 100; ++t) simulator.elastic_step(t, order, 0.2, 0.4, 3);
+    workers.push_back(simulator.x[0]);
   }
-  const auto distance = [](const Simulator& a, const Simulator& b) {
-    double largest = 0;
-    for (std::size_t k = 0; k < a.c.size(); ++k) largest = std::max(largest, std::abs(a.x[0][k] - b.x[0][k]));
-    return largest;
-  };
-  EXPECT_GT(distance(simulators[0], simulators[1]), 1e-2);
-  EXPECT_GT(distance(simulators[0], simulators[2]), 1e-2);
-  EXPECT_GT(distance(simulators[1], simulators[2]), 1e-2);
+  expect_apart(workers, 1e-2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, EasgdSimulator, testing::ValuesIn(ranks_under_test()), [](const auto& each) {
-  return each.param.transport + "_" + std::to_string(each.param.count);
-});
+INSTANTIATE_TEST_SUITE_P(Ranks, EasgdSimulator, testing::ValuesIn(ranks_under_test()), name_of_ranks);
 
 }  // namespace
 }  // namespace eave

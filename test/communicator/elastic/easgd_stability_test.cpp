@@ -5,7 +5,7 @@
 #include <complex>
 
 #include "communicator/elastic/easgd_settings.h"
-#include "test/communicator/worker.h"
+#include "test/communicator/exchanges.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -92,10 +92,8 @@ double growth(Transport& transport, const Given& given, double q, std::int64_t e
   const auto optimizer =
       find_kind(optimizer_kinds(), "sgd")
           .make(values_of(find_kind(optimizer_kinds(), "sgd").options, {{"momentum", "0"}}), 2, cpu_device());
-  std::fill(worker.x.begin(), worker.x.end(), 0.0f);
-  worker.begin();
   // In the first element all workers are on the same side of the center, in the second they are on opposite sides.
-  worker.x = {1.0f, static_cast<float>(transport.rank() % 2 == 0 ? 1 : -1)};
+  start_at(worker, {1.0f, static_cast<float>(transport.rank() % 2 == 0 ? 1 : -1)});
   for (std::int64_t t = 0; t < exchanges * tau; ++t) {
     const Step step{t, 1, transport.size(), 1};
     for (std::size_t k = 0; k < 2; ++k) worker.g[k] = static_cast<float>(q) * worker.x[k];

@@ -6,40 +6,18 @@
 #include <cmath>
 
 #include "eave/check.h"
+#include "test/base/expectations.h"
+#include "test/communicator/exchanges.h"
 #include "test/communicator/group_simulator.h"
+#include "test/communicator/told.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
 
-// The card and the warnings of easgd-tree on ranks of one host, or the message of its refusal. All ranks refuse alike.
-struct Told {
-  std::string card, refusal;
-  std::vector<std::string> warnings;
-};
-
-Told told(int ranks, const Given& given, std::int64_t steps = 0) {
-  Told told;
-  on_ranks({"threads", ranks}, [&](Transport& transport) {
-    std::string refusal, card;
-    try {
-      Worker worker(transport, "easgd-tree", given, {.steps = steps});
-      card = worker.communicator().equation();
-      if (transport.rank() == 0) {
-        told.warnings = worker.warnings;
-      } else {
-        EXPECT_TRUE(worker.warnings.empty());
-      }
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kUsage);
-      refusal = error.what();
-    }
-    for (const std::string& other : transport.all_gather(refusal + card)) EXPECT_EQ(other, refusal + card);
-    if (transport.rank() != 0) return;
-    told.refusal = refusal;
-    told.card = card;
-  });
-  return told;
+// easgd-tree on ranks of one host.
+Told tree_told(int ranks, const Given& given, std::int64_t steps = 0) {
+  return told("easgd-tree", ranks, given, {.steps = steps});
 }
 
 TEST(EasgdTreeOptions, that_cannot_be_are_refused_on_all_ranks_with_what_would_be_right) {
@@ -71,42 +49,38 @@ TEST(EasgdTreeOptions, that_cannot_be_are_refused_on_all_ranks_with_what_would_b
       {{{"global-alpha", "0.1"}}, "--global-alpha 0.1 (command line): has no effect with one group"},
       {{{"groups", "0-3"}, {"global-tau", "100"}}, "has no effect with one group"},
   };
-  for (const auto& [given, message] : table) {
-    const std::string refusal = told(4, given).refusal;
-    EXPECT_NE(refusal.find(message), std::string::npos) << "expected: " << message << "\nis: " << refusal;
-  }
+  for (const auto& [given, message] : table) expect_refused("easgd-tree", 4, given, message);
 }
 
 TEST(EasgdTreeOptions, have_defaults_by_the_size_of_the_largest_group_and_the_number_of_groups) {
-  const Told unequal = told(4, {{"groups", "0-2,3"}});
+  const Told unequal = tree_told(4, {{"groups", "0-2,3"}});
   for (const std::string part : {"tau = 10, alpha = 0.225, d = 3 workers in the largest group, beta = d alpha = 0.675",
                                  "rho = alpha/lr = 2.25 at the first lr 0.1", "global-tau = 100, global-alpha = 0.3",
                                  "p = 4 workers in G = 2 groups, 0-2,3;"}) {
-    EXPECT_NE(unequal.card.find(part), std::string::npos) << part << "\n" << unequal.card;
+    EXPECT_TRUE(says(unequal.card, part)) << part;
   }
-  EXPECT_NE(told(4, {}).card.find("alpha = 0.18, d = 4"), std::string::npos);
-  EXPECT_NE(told(1, {}).card.find("alpha = 0.45, d = 1"), std::string::npos);
+  EXPECT_TRUE(says(tree_told(4, {}).card, "alpha = 0.18, d = 4"));
+  EXPECT_TRUE(says(tree_told(1, {}).card, "alpha = 0.45, d = 1"));
   EXPECT_TRUE(unequal.warnings.empty());
 }
 
 TEST(EasgdTreeOptions, beyond_the_bound_warn_unless_silenced) {
-  EXPECT_EQ(told(4, {{"groups", "2"}, {"alpha", "0.56"}, {"global-alpha", "0.3"}}).warnings.size(), 0u);
-  const auto beyond = told(4, {{"groups", "2"}, {"alpha", "0.57"}, {"global-alpha", "0.3"}}).warnings;
+  EXPECT_EQ(tree_told(4, {{"groups", "2"}, {"alpha", "0.56"}, {"global-alpha", "0.3"}}).warnings.size(), 0u);
+  const auto beyond = tree_told(4, {{"groups", "2"}, {"alpha", "0.57"}, {"global-alpha", "0.3"}}).warnings;
   ASSERT_EQ(beyond.size(), 1u);
-  EXPECT_NE(beyond[0].find("may be unstable: alpha = 0.57 must be below 0.564103"), std::string::npos) << beyond[0];
+  EXPECT_TRUE(says(beyond[0], "may be unstable: alpha = 0.57 must be below 0.564103"));
   const Given sharp = {{"groups", "2"}, {"alpha", "0.57"}, {"global-alpha", "0.3"}, {"global-tau", "10"}};
-  EXPECT_NE(told(4, sharp).warnings.at(0).find("is unstable"), std::string::npos);
-  EXPECT_NE(told(4, {{"groups", "2"}, {"alpha", "0.67"}}).warnings.at(0).find("is unstable"), std::string::npos);
-  EXPECT_NE(told(4, {{"groups", "2"}, {"global-alpha", "0.7"}}).warnings.at(0).find("2/(1+G) = 0.666667"),
-            std::string::npos);
-  EXPECT_EQ(told(4, {{"alpha", "0.41"}}).warnings.size(), 1u);  // the bound of a single group is 2/(1+4)
-  EXPECT_EQ(told(4, {{"alpha", "0.41"}, {"allow-unstable", "on"}}).warnings.size(), 0u);
+  EXPECT_TRUE(says(tree_told(4, sharp).warnings.at(0), "is unstable"));
+  EXPECT_TRUE(says(tree_told(4, {{"groups", "2"}, {"alpha", "0.67"}}).warnings.at(0), "is unstable"));
+  EXPECT_TRUE(says(tree_told(4, {{"groups", "2"}, {"global-alpha", "0.7"}}).warnings.at(0), "2/(1+G) = 0.666667"));
+  EXPECT_EQ(tree_told(4, {{"alpha", "0.41"}}).warnings.size(), 1u);  // the bound of a single group is 2/(1+4)
+  EXPECT_EQ(tree_told(4, {{"alpha", "0.41"}, {"allow-unstable", "on"}}).warnings.size(), 0u);
 }
 
 TEST(EasgdTreeOptions, under_which_the_global_center_never_moves_warn) {
-  EXPECT_EQ(told(4, {{"groups", "2"}}, 101).warnings.size(), 0u);
-  EXPECT_NE(told(4, {{"groups", "2"}}, 100).warnings.at(0).find("give a smaller --global-tau"), std::string::npos);
-  EXPECT_NE(told(4, {}, 10).warnings.at(0).find("give a smaller --tau"), std::string::npos);
+  EXPECT_EQ(tree_told(4, {{"groups", "2"}}, 101).warnings.size(), 0u);
+  EXPECT_TRUE(says(tree_told(4, {{"groups", "2"}}, 100).warnings.at(0), "give a smaller --global-tau"));
+  EXPECT_TRUE(says(tree_told(4, {}, 10).warnings.at(0), "give a smaller --tau"));
 }
 
 // The factor by which workers and centers grow per period of global_tau, which has `periods` exchanges, one of them
@@ -224,9 +198,7 @@ double distance_after(Transport& transport, double alpha, std::int64_t exchanges
                  {"global-alpha", "0.3"},
                  {"allow-unstable", "on"}},
                 {.size = 1});
-  std::fill(worker.x.begin(), worker.x.end(), 0.0f);
-  worker.begin();
-  worker.x = {static_cast<float>(1 + transport.rank())};
+  start_at(worker, {static_cast<float>(1 + transport.rank())});
   for (std::int64_t t = 1; t <= exchanges; ++t) {
     const Step step{t, 0, 1, 0.1};
     if (const auto pull = worker.communicator().before_update(step)) cpu_device().pull_parameters(worker.x, *pull);

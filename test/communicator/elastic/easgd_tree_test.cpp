@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "communicator/elastic/easgd_tree_settings.h"
+#include "test/base/expectations.h"
 #include "test/communicator/exchanges.h"
 #include "test/communicator/group_simulator.h"
 #include "test/transport/ranks.h"
@@ -59,20 +60,17 @@ TEST_P(EasgdTree, follows_the_simulator_for_100_steps_in_every_division_of_the_r
   const std::pair<std::int64_t, std::int64_t> periods[] = {{1, 1}, {1, 2}, {3, 6}, {5, 20}};
   on_ranks(GetParam(), [&](Transport& transport) {
     for (const Division& division : divisions(transport.size())) {
-      for (const auto& [tau, global_tau] : periods) {
+      for (const auto& period : periods) {
+        const std::int64_t tau = period.first, global_tau = period.second;
         for (const Problem& problem : group_problems()) {
           SCOPED_TRACE(division.text + ", tau " + std::to_string(tau) + ", global " + std::to_string(global_tau));
           TreeSimulator simulator(problem, transport.size(), division.groups);
-          Worker worker(transport, "easgd-tree", given(division, std::to_string(tau), std::to_string(global_tau)),
-                        problem);
-          worker.begin();
+          BegunWorker worker(transport, "easgd-tree", given(division, std::to_string(tau), std::to_string(global_tau)),
+                             problem);
           const bool is_star = division.groups.size() == 1;
-          for (std::int64_t t = 0; t < 100; ++t) {
-            worker.step();
-            simulator.step(t, 0.2, is_star ? 0 : 0.15, tau, global_tau);
-          }
+          worker.run(100, [&](std::int64_t t) { simulator.step(t, 0.2, is_star ? 0 : 0.15, tau, global_tau); });
           expect_near(worker.consensus(), is_star ? simulator.centers[0] : simulator.c);
-          expect_near(worker.iterate(), simulator.x[static_cast<std::size_t>(transport.rank())]);
+          expect_near(worker.iterate(), simulator.x[me(transport)]);
           expect_near(group_center(worker), simulator.centers[simulator.group_of(transport.rank())]);
           EXPECT_TRUE(same_on_all_ranks(transport, worker.consensus()));
         }
@@ -99,22 +97,16 @@ TEST_P(EasgdTree, conserves_the_sum_of_workers_group_centers_and_global_center_e
       SCOPED_TRACE(division.text);
       const Problem problem{.size = 40};
       Worker worker(transport, "easgd-tree", given(division, "1", "2", "0.25", "0.125"), problem);
-      std::fill(worker.x.begin(), worker.x.end(), 0.0f);
-      worker.begin();
-      std::ranges::copy(whole_numbers(transport.rank(), problem.size), worker.x.begin());
+      start_at(worker, whole_numbers(transport.rank(), problem.size));
       const std::vector<float> start = worker.x;
       const auto conserved = [&] {
-        std::vector<float> sum = worker.consensus();
-        const bool is_star = division.groups.size() == 1;
-        if (is_star) std::fill(sum.begin(), sum.end(), 0.0f);
-        const auto centers = gather(transport, group_center(worker)), workers = gather(transport, worker.x);
-        for (std::size_t k = 0; k < sum.size(); ++k) {
-          for (const auto& x : workers) sum[k] += x[k];
-          for (const auto& group : division.groups) sum[k] += centers[static_cast<std::size_t>(group[0])][k];
-        }
+        Doubles sum = sum_with_center(transport, worker);
+        if (division.groups.size() == 1) return sum;  // the group's center is the consensus
+        const auto centers = gather(transport, group_center(worker));
+        for (const auto& group : division.groups) sum = added(sum, centers[static_cast<std::size_t>(group[0])]);
         return sum;
       };
-      const std::vector<float> before = conserved();
+      const Doubles before = conserved();
       // The values have 7 bits. Each exchange adds 2 or 3 bits, and a float has 24, so four exchanges are exact.
       for (std::int64_t t = 1; t <= 4; ++t) {
         exchange(worker, t);
@@ -130,16 +122,12 @@ TEST_P(EasgdTree, with_one_group_has_the_bits_of_easgd) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const Problem& problem : group_problems()) {
       for (const std::string tau : {"1", "3"}) {
-        Worker tree(transport, "easgd-tree", {{"groups", "1"}, {"tau", tau}, {"alpha", "0.2"}}, problem);
-        Worker star(transport, "easgd", {{"tau", tau}, {"alpha", "0.2"}}, problem);
-        tree.begin();
-        star.begin();
-        tree.run(50);
-        star.run(50);
+        BegunWorker tree(transport, "easgd-tree", {{"groups", "1"}, {"tau", tau}, {"alpha", "0.2"}}, problem, 50);
+        BegunWorker star(transport, "easgd", {{"tau", tau}, {"alpha", "0.2"}}, problem, 50);
         EXPECT_EQ(tree.x, star.x);
         EXPECT_EQ(tree.consensus(), star.consensus());
         const std::string card = tree.communicator().equation();
-        EXPECT_NE(card.find("this is --communicator easgd --alpha 0.2 --tau " + tau), std::string::npos) << card;
+        EXPECT_TRUE(says(card, "this is --communicator easgd --alpha 0.2 --tau " + tau));
       }
     }
   });
@@ -151,12 +139,10 @@ TEST_P(EasgdTree, without_pull_between_levels_is_an_easgd_in_each_group) {
     for (const Division& division : divisions(transport.size())) {
       if (division.groups.size() == 1) continue;
       TreeSimulator simulator(problem, transport.size(), division.groups);
-      Worker worker(transport, "easgd-tree", given(division, "3", "300"), problem);
-      worker.begin();
-      worker.run(100);
+      BegunWorker worker(transport, "easgd-tree", given(division, "3", "300"), problem, 100);
       for (std::int64_t t = 0; t < 100; ++t) simulator.step(t, 0.2, 0, 3, 300);
       EXPECT_EQ(worker.consensus(), problem.start());
-      expect_near(worker.x, simulator.x[static_cast<std::size_t>(transport.rank())]);
+      expect_near(worker.x, simulator.x[me(transport)]);
     }
   });
 }
@@ -168,8 +154,7 @@ TEST_P(EasgdTree, has_the_same_bits_with_overlap_off_and_when_it_is_asked_for_it
       for (const std::string overlap : {"on", "off", "asked"}) {
         Given all = given(division, "2", "4");
         all.emplace_back("overlap", overlap == "off" ? "off" : "on");
-        Worker worker(transport, "easgd-tree", all, {.size = 1000, .momentum = 0.9, .uneven = true});
-        worker.begin();
+        BegunWorker worker(transport, "easgd-tree", all, {.size = 1000, .momentum = 0.9, .uneven = true});
         for (int step = 0; step < 30; ++step) {
           worker.step();
           if (overlap == "asked" && step % 3 != 0) worker.consensus();
@@ -192,17 +177,8 @@ TEST_P(EasgdTree, resumes_between_any_exchanges_with_the_same_bits) {
     for (const Division& division : divisions(transport.size())) {
       const Given all = given(division, "3", "6");
       for (const std::int64_t at : {1, 4, 7, 8}) {
-        Worker whole(transport, "easgd-tree", all, problem), first(transport, "easgd-tree", all, problem),
-            second(transport, "easgd-tree", all, problem);
-        whole.begin();
-        whole.run(20);
-        first.begin();
-        first.run(at);
-        second.begin();
-        second.restore(first);
-        second.run(20 - at);
-        EXPECT_EQ(second.x, whole.x) << division.text << " at " << at;
-        EXPECT_EQ(second.consensus(), whole.consensus()) << division.text << " at " << at;
+        SCOPED_TRACE(division.text);
+        expect_to_resume(transport, "easgd-tree", all, problem, 20, at);
       }
     }
   });

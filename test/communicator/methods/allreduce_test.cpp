@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "test/base/expectations.h"
 #include "test/communicator/recording_transport.h"
 #include "test/communicator/simulator.h"
 #include "test/transport/ranks.h"
@@ -21,8 +22,7 @@ TEST_P(AllReduce, is_the_exact_mean_weighted_by_samples) {
       all += samples[rank];
       weighted += samples[rank] * 48 * (rank + 1);
     }
-    Worker worker(transport, "allreduce", {}, {});
-    worker.begin();
+    BegunWorker worker(transport, "allreduce", {}, {});
     const Step step{0, samples[transport.rank()], all, 0.1};
     // If samples / all is a third, the weight is rounded. Everything else is exact.
     const float weight = worker.communicator().gradient_weight(step);
@@ -43,14 +43,10 @@ TEST_P(AllReduce, follows_the_simulator_with_uneven_samples) {
     for (const bool network : {false, true}) {
       const Problem problem{.learning_rate = 0.05, .momentum = 0.9, .uneven = true, .network = network};
       Simulator simulator(problem, transport.size());
-      Worker worker(transport, "allreduce", {}, problem);
-      worker.begin();
-      for (std::int64_t t = 0; t < 100; ++t) {
-        worker.step();
-        simulator.synchronous_step(t);
-      }
+      BegunWorker worker(transport, "allreduce", {}, problem);
+      worker.run(100, [&](std::int64_t t) { simulator.synchronous_step(t); });
       // Compares float with double at values of order 1. The training contracts, so rounding errors do not accumulate.
-      for (std::size_t k = 0; k < problem.size; ++k) EXPECT_NEAR(worker.x[k], simulator.x[0][k], 1e-5);
+      expect_near(worker.x, simulator.x[0]);
       EXPECT_TRUE(same_on_all_ranks(transport, worker.x));
     }
   });
@@ -61,9 +57,7 @@ TEST_P(AllReduce, gives_the_same_bits_whatever_the_buckets) {
     const Problem problem{.size = 5000, .uneven = true};
     std::vector<std::vector<float>> results;
     for (const std::string bucket : {"4096", "5000", "1MiB"}) {
-      Worker worker(transport, "allreduce", {{"bucket-bytes", bucket}}, problem);
-      worker.begin();
-      worker.run(5);
+      BegunWorker worker(transport, "allreduce", {{"bucket-bytes", bucket}}, problem, 5);
       results.push_back(worker.x);
     }
     EXPECT_EQ(results[0], results[2]);
@@ -74,8 +68,7 @@ TEST_P(AllReduce, gives_the_same_bits_whatever_the_buckets) {
 TEST_P(AllReduce, starts_a_bucket_as_soon_as_backward_has_passed_it) {
   on_ranks(GetParam(), [](Transport& transport) {
     RecordingTransport recording(transport);
-    Worker worker(recording, "allreduce", {{"bucket-bytes", "4096"}}, {.size = 2500});
-    worker.begin();
+    BegunWorker worker(recording, "allreduce", {{"bucket-bytes", "4096"}}, {.size = 2500});
     recording.calls.clear();
     Slice all = worker.g;
     worker.communicator().gradient_ready(all.subspan(1477));
@@ -96,8 +89,7 @@ TEST_P(AllReduce, begins_in_backward_also_with_a_small_model) {
     for (const auto& [size, bucket] : std::map<std::size_t, std::size_t>{
              {20'000, 20'000}, {100'000, 32'768}, {400'000, 50'000}, {3'000'000, 262'144}}) {
       RecordingTransport recording(transport);
-      Worker worker(recording, "allreduce", {}, {.size = size});
-      worker.begin();
+      BegunWorker worker(recording, "allreduce", {}, {.size = size});
       recording.calls.clear();
       worker.communicator().gradient_ready(Slice(worker.g).last(bucket));
       EXPECT_EQ(recording.text(), "sum " + std::to_string(bucket) + "\n");
@@ -108,8 +100,7 @@ TEST_P(AllReduce, begins_in_backward_also_with_a_small_model) {
 
 TEST_P(AllReduce, averages_gradients_that_nobody_announced) {
   on_ranks(GetParam(), [](Transport& transport) {
-    Worker worker(transport, "allreduce", {}, {});
-    worker.begin();
+    BegunWorker worker(transport, "allreduce", {}, {});
     for (std::int64_t t = 0; t < 3; ++t) {
       std::fill(worker.g.begin(), worker.g.end(), 1.0f);
       EXPECT_FALSE(worker.communicator().before_update({t, 1, transport.size(), 0.1}).has_value());
@@ -120,8 +111,7 @@ TEST_P(AllReduce, averages_gradients_that_nobody_announced) {
 
 TEST_P(AllReduce, refuses_gradients_out_of_order) {
   on_ranks(GetParam(), [](Transport& transport) {
-    Worker worker(transport, "allreduce", {}, {});
-    worker.begin();
+    BegunWorker worker(transport, "allreduce", {}, {});
     Slice all = worker.g;
     EXPECT_THROW(worker.communicator().gradient_ready(all.first(5)), Error);
     worker.communicator().gradient_ready(all.last(5));
@@ -131,30 +121,20 @@ TEST_P(AllReduce, refuses_gradients_out_of_order) {
 
 TEST_P(AllReduce, replicas_hold_the_same_bits_after_every_step) {
   on_ranks(GetParam(), [](Transport& transport) {
-    Worker worker(transport, "allreduce", {}, {.momentum = 0.9, .uneven = true});
-    worker.begin();
-    for (int t = 0; t < 20; ++t) {
-      worker.step();
-      EXPECT_TRUE(same_on_all_ranks(transport, worker.x)) << t;
-    }
+    BegunWorker worker(transport, "allreduce", {}, {.momentum = 0.9, .uneven = true});
+    worker.run(20, [&](std::int64_t t) { EXPECT_TRUE(same_on_all_ranks(transport, worker.x)) << t; });
   });
 }
 
 TEST_P(AllReduce, refuses_buckets_that_are_too_small) {
   on_ranks(GetParam(), [](Transport& transport) {
-    try {
-      Worker worker(transport, "allreduce", {{"bucket-bytes", "100"}}, {});
-      ADD_FAILURE();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kUsage);
-      EXPECT_NE(std::string(error.what()).find("at least 4096"), std::string::npos);
-    }
+    expect_error(ExitCode::kUsage, "at least 4096", [&] {
+      Worker(transport, "allreduce", {{"bucket-bytes", "100"}}, {});
+    });
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, AllReduce, testing::ValuesIn(ranks_under_test()), [](const auto& each) {
-  return each.param.transport + "_" + std::to_string(each.param.count);
-});
+INSTANTIATE_TEST_SUITE_P(Ranks, AllReduce, testing::ValuesIn(ranks_under_test()), name_of_ranks);
 
 }  // namespace
 }  // namespace eave

@@ -8,7 +8,9 @@
 #include <set>
 
 #include "eave/check.h"
-#include "test/communicator/worker.h"
+#include "test/base/expectations.h"
+#include "test/communicator/exchanges.h"
+#include "test/communicator/told.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -109,56 +111,27 @@ TEST(GossipPairs, are_drawn_alike_by_all_ranks_of_a_run_from_its_seed) {
   }
 }
 
-std::string refused(const Given& given) {
-  std::string refusal;
-  on_ranks({"threads", 3}, [&](Transport& transport) {
-    std::string mine;
-    try {
-      Worker worker(transport, "gossip", given, {});
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kUsage);
-      mine = error.what();
-    }
-    for (const std::string& other : transport.all_gather(mine)) EXPECT_EQ(other, mine);
-    if (transport.rank() == 0) refusal = mine;
-  });
-  return refusal;
-}
-
 TEST(GossipOptions, that_cannot_be_are_refused_on_all_ranks_with_what_would_be_right) {
-  const auto says = [](const Given& given, const std::string& message) {
-    const std::string refusal = refused(given);
-    EXPECT_NE(refusal.find(message), std::string::npos) << "expected: " << message << "\nis: " << refusal;
-  };
-  says({{"alpha", "0.3"}}, "--alpha 0.3 (command line): has no effect with --gossip average");
-  says({{"allow-unstable", "on"}}, "--allow-unstable on (command line): has no effect with --gossip average");
-  says({{"gossip", "elastic"}, {"alpha", "0"}}, "--alpha 0 (command line): expected a number above 0");
-  says({{"gossip", "elastic"}, {"alpha", "-0.1"}}, "expected a number above 0");
-  says({{"gossip", "elastic"}, {"alpha", "nan"}}, "alpha");
-  says({{"gossip", "push"}}, "elastic");
-  says({{"tau", "0"}}, "tau");
+  const auto refuses = [](const Given& given, const std::string& words) { expect_refused("gossip", 3, given, words); };
+  refuses({{"alpha", "0.3"}}, "--alpha 0.3 (command line): has no effect with --gossip average");
+  refuses({{"allow-unstable", "on"}}, "--allow-unstable on (command line): has no effect with --gossip average");
+  refuses({{"gossip", "elastic"}, {"alpha", "0"}}, "--alpha 0 (command line): expected a number above 0");
+  refuses({{"gossip", "elastic"}, {"alpha", "-0.1"}}, "expected a number above 0");
+  refuses({{"gossip", "elastic"}, {"alpha", "nan"}}, "alpha");
+  refuses({{"gossip", "push"}}, "elastic");
+  refuses({{"tau", "0"}}, "tau");
 }
 
 std::vector<std::string> warnings_of(int ranks, const Given& given, std::int64_t steps = 0) {
-  std::vector<std::string> warnings;
-  on_ranks({"threads", ranks}, [&](Transport& transport) {
-    Worker worker(transport, "gossip", given, {.steps = steps});
-    if (transport.rank() == 0) {
-      warnings = worker.warnings;
-    } else {
-      EXPECT_TRUE(worker.warnings.empty());
-    }
-  });
-  return warnings;
+  return told("gossip", ranks, given, {.steps = steps}).warnings;
 }
 
 TEST(GossipOptions, beyond_the_bound_or_without_an_exchange_warn) {
   EXPECT_TRUE(warnings_of(2, {}, 11).empty());
   EXPECT_TRUE(warnings_of(2, {{"gossip", "elastic"}, {"alpha", "0.99"}}).empty());
-  EXPECT_NE(warnings_of(2, {{"gossip", "elastic"}, {"alpha", "1"}}).at(0).find("alpha must be below 1"),
-            std::string::npos);
+  EXPECT_TRUE(says(warnings_of(2, {{"gossip", "elastic"}, {"alpha", "1"}}).at(0), "alpha must be below 1"));
   EXPECT_TRUE(warnings_of(2, {{"gossip", "elastic"}, {"alpha", "1"}, {"allow-unstable", "on"}}).empty());
-  EXPECT_NE(warnings_of(2, {}, 10).at(0).find("no exchange will take place"), std::string::npos);
+  EXPECT_TRUE(says(warnings_of(2, {}, 10).at(0), "no exchange will take place"));
   EXPECT_TRUE(warnings_of(1, {}, 10).empty());
 }
 
@@ -170,9 +143,7 @@ double distance_after(Transport& transport, double alpha, std::int64_t tau, doub
       transport, "gossip",
       {{"gossip", "elastic"}, {"tau", std::to_string(tau)}, {"alpha", std::to_string(alpha)}, {"allow-unstable", "on"}},
       {.size = 1});
-  std::fill(worker.x.begin(), worker.x.end(), 0.0f);
-  worker.begin();
-  worker.x = {transport.rank() == 0 ? 1.0f : -1.0f / static_cast<float>(transport.size() - 1)};
+  start_at(worker, {transport.rank() == 0 ? 1.0f : -1.0f / static_cast<float>(transport.size() - 1)});
   for (std::int64_t t = 1; t <= exchanges * tau; ++t) {
     const Step step{t, 1, transport.size(), 1};
     const float move = static_cast<float>(q) * worker.x[0];

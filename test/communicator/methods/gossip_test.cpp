@@ -43,13 +43,9 @@ TEST_P(Gossip, follows_the_simulator_for_100_steps_both_ways) {
         for (const Problem& problem : group_problems()) {
           SCOPED_TRACE("alpha " + std::to_string(way.alpha) + ", tau " + std::to_string(tau));
           GossipSimulator simulator(problem, transport.size());
-          Worker worker(transport, "gossip", with_tau(way.given, tau), problem);
-          worker.begin();
-          for (std::int64_t t = 0; t < 100; ++t) {
-            worker.step();
-            simulator.step(t, pairs_at(t, tau, transport.size()), way.alpha);
-          }
-          expect_near(worker.iterate(), simulator.x[static_cast<std::size_t>(transport.rank())]);
+          BegunWorker worker(transport, "gossip", with_tau(way.given, tau), problem);
+          worker.run(100, [&](std::int64_t t) { simulator.step(t, pairs_at(t, tau, transport.size()), way.alpha); });
+          expect_near(worker.iterate(), simulator.x[me(transport)]);
           if (!problem.nesterov) expect_near(worker.consensus(), simulator.mean());
         }
       }
@@ -73,26 +69,18 @@ TEST(GossipSimulator, tells_ways_pairs_and_periods_apart_by_far_more_than_the_to
   expect_apart(workers, 1e-3);
 }
 
-std::vector<float> sum_of(const std::vector<std::vector<float>>& vectors) {
-  std::vector<float> sum(vectors[0].size());
-  for (const std::vector<float>& each : vectors) {
-    for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += each[k];
-  }
-  return sum;
-}
-
 TEST_P(Gossip, conserves_the_sum_of_the_workers_exactly) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const Given& way : {Given{{"gossip", "average"}}, Given{{"gossip", "elastic"}, {"alpha", "0.125"}}}) {
-      Worker worker(transport, "gossip", with_tau(way, 1), {.size = 40});
-      worker.begin();
+      BegunWorker worker(transport, "gossip", with_tau(way, 1), {.size = 40});
       std::ranges::copy(whole_numbers(transport.rank(), worker.x.size()), worker.x.begin());
-      const std::vector<float> start = worker.x, before = sum_of(gather(transport, worker.x));
+      const std::vector<float> start = worker.x;
+      const Doubles before = sum_of_all(transport, worker.x);
       bool moved = false;
       // The values have 7 bits. Each exchange adds up to 3 bits, and a float has 24, so four exchanges are exact.
       for (std::int64_t t = 1; t <= 4; ++t) {
         exchange(worker, t);
-        EXPECT_EQ(sum_of(gather(transport, worker.x)), before) << "step " << t;
+        EXPECT_EQ(sum_of_all(transport, worker.x), before) << "step " << t;
         moved = moved || worker.x != start;
       }
       // If there are three ranks, each one is in a pair in at least one of two rounds.
@@ -103,8 +91,7 @@ TEST_P(Gossip, conserves_the_sum_of_the_workers_exactly) {
 
 TEST_P(Gossip, makes_both_of_a_pair_their_mean_and_leaves_the_others_alone) {
   on_ranks(GetParam(), [](Transport& transport) {
-    Worker worker(transport, "gossip", {{"gossip", "average"}, {"tau", "1"}}, {.size = 1});
-    worker.begin();
+    BegunWorker worker(transport, "gossip", {{"gossip", "average"}, {"tau", "1"}}, {.size = 1});
     for (std::int64_t t = 1; t <= 12; ++t) {
       const auto value = [](int rank) { return static_cast<float>(16 * rank * rank); };
       worker.x = {value(transport.rank())};
@@ -121,12 +108,8 @@ TEST_P(Gossip, makes_both_of_a_pair_their_mean_and_leaves_the_others_alone) {
 TEST_P(Gossip, elastic_with_alpha_one_half_has_the_bits_of_averaging) {
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.momentum = 0.9, .uneven = true};
-    Worker average(transport, "gossip", {{"tau", "3"}}, problem);
-    Worker elastic(transport, "gossip", {{"tau", "3"}, {"gossip", "elastic"}, {"alpha", "0.5"}}, problem);
-    average.begin();
-    elastic.begin();
-    average.run(40);
-    elastic.run(40);
+    BegunWorker average(transport, "gossip", {{"tau", "3"}}, problem, 40);
+    BegunWorker elastic(transport, "gossip", {{"tau", "3"}, {"gossip", "elastic"}, {"alpha", "0.5"}}, problem, 40);
     EXPECT_EQ(average.x, elastic.x);
   });
 }
@@ -137,11 +120,8 @@ TEST_P(Gossip, averages_two_ranks_as_local_sgd_does_after_its_step) {
     // Gossip averages the values from before the step: x_i <- mean - step_i(x_i). local-sgd steps first, then averages.
     // If the exchange has no step, both give the same: gossip's at t = tau is local-sgd's of step tau - 1.
     const Problem problem{.learning_rate = 0.05, .momentum = 0.9};
-    Worker gossip(transport, "gossip", {{"tau", "5"}}, problem), local(transport, "local-sgd", {{"tau", "5"}}, problem);
-    gossip.begin();
-    local.begin();
-    gossip.run(5);
-    local.run(5);
+    BegunWorker gossip(transport, "gossip", {{"tau", "5"}}, problem, 5),
+        local(transport, "local-sgd", {{"tau", "5"}}, problem, 5);
     EXPECT_EQ(gossip.consensus(), local.consensus());
     exchange(gossip, 5);
     for (std::size_t k = 0; k < problem.size; ++k) EXPECT_NEAR(gossip.x[k], local.x[k], 1e-6);
@@ -151,27 +131,22 @@ TEST_P(Gossip, averages_two_ranks_as_local_sgd_does_after_its_step) {
 TEST_P(Gossip, alone_trains_as_a_worker_without_averaging) {
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.momentum = 0.9, .uneven = true};
-    Worker gossip(transport, "gossip", {{"tau", "1"}}, problem), none(transport, "none", {}, problem);
-    gossip.begin();
-    none.begin();
-    gossip.run(30);
-    none.run(30);
+    BegunWorker gossip(transport, "gossip", {{"tau", "1"}}, problem, 30), none(transport, "none", {}, problem, 30);
     EXPECT_EQ(gossip.x == none.x, transport.size() == 1);
   });
 }
 
 TEST_P(Gossip, evaluates_the_mean_of_the_workers_and_leaves_them_alone) {
   on_ranks(GetParam(), [](Transport& transport) {
-    Worker worker(transport, "gossip", {{"tau", "3"}}, {.momentum = 0.9, .uneven = true});
-    worker.begin();
+    BegunWorker worker(transport, "gossip", {{"tau", "3"}}, {.momentum = 0.9, .uneven = true});
     for (int round = 0; round < 8; ++round) {
       worker.run(2);
       const std::vector<float> x = worker.x, consensus = worker.consensus();
       EXPECT_EQ(worker.x, x);
       EXPECT_TRUE(same_on_all_ranks(transport, consensus));
-      const std::vector<float> sum = sum_of(gather(transport, x));
+      const Doubles sum = sum_of_all(transport, x);
       for (std::size_t k = 0; k < sum.size(); ++k) {
-        EXPECT_NEAR(consensus[k], sum[k] / static_cast<float>(transport.size()), 1e-5);
+        EXPECT_NEAR(consensus[k], sum[k] / transport.size(), 1e-5);
       }
     }
   });
@@ -180,19 +155,7 @@ TEST_P(Gossip, evaluates_the_mean_of_the_workers_and_leaves_them_alone) {
 TEST_P(Gossip, resumes_anywhere_with_the_same_bits) {
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.momentum = 0.9, .nesterov = true, .uneven = true};
-    for (const std::int64_t at : {1, 2, 3, 7}) {
-      Worker whole(transport, "gossip", {{"tau", "2"}}, problem), first(transport, "gossip", {{"tau", "2"}}, problem),
-          second(transport, "gossip", {{"tau", "2"}}, problem);
-      whole.begin();
-      whole.run(20);
-      first.begin();
-      first.run(at);
-      second.begin();
-      second.restore(first);
-      second.run(20 - at);
-      EXPECT_EQ(second.x, whole.x) << at;
-      EXPECT_EQ(second.consensus(), whole.consensus()) << at;
-    }
+    for (const std::int64_t at : {1, 2, 3, 7}) expect_to_resume(transport, "gossip", {{"tau", "2"}}, problem, 20, at);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include "eave/agreement.h"
 #include "eave/check.h"
+#include "test/base/expectations.h"
 #include "test/communicator/averaging_simulator.h"
 #include "test/communicator/recording_transport.h"
 
@@ -19,13 +20,9 @@ TEST_P(LocalSgd, follows_the_simulator_for_100_steps_with_every_treatment_of_mom
         SCOPED_TRACE(course.describe() + ", " + momentum);
         const Problem problem = course.problem();
         AveragingSimulator simulator(problem, transport.size());
-        Worker worker(transport, "local-sgd", {{"tau", std::to_string(course.tau)}, {"worker-momentum", momentum}},
-                      problem);
-        worker.begin();
-        for (std::int64_t t = 0; t < 100; ++t) {
-          worker.step();
-          simulator.local_sgd_step(t, course.tau, momentum);
-        }
+        BegunWorker worker(transport, "local-sgd", {{"tau", std::to_string(course.tau)}, {"worker-momentum", momentum}},
+                           problem);
+        worker.run(100, [&](std::int64_t t) { simulator.local_sgd_step(t, course.tau, momentum); });
         expect_near(worker.x, simulator.x[me(transport)]);
       }
     }
@@ -33,26 +30,20 @@ TEST_P(LocalSgd, follows_the_simulator_for_100_steps_with_every_treatment_of_mom
 }
 
 TEST(LocalSgdMomentum, treatments_differ_by_far_more_than_the_tolerance_above) {
-  std::vector<AveragingSimulator> simulators;
+  std::vector<Doubles> workers;
   for (const std::string momentum : {"local", "average", "reset"}) {
-    simulators.emplace_back(Problem{.learning_rate = 0.05, .momentum = 0.9}, 2);
-    for (std::int64_t t = 0; t < 7; ++t) simulators.back().local_sgd_step(t, 3, momentum);
+    AveragingSimulator simulator({.learning_rate = 0.05, .momentum = 0.9}, 2);
+    for (std::int64_t t = 0; t < 7; ++t) simulator.local_sgd_step(t, 3, momentum);
+    workers.push_back(simulator.x[0]);
   }
-  for (std::size_t other : {1, 2}) {
-    double largest = 0;
-    for (std::size_t k = 0; k < 37; ++k) {
-      largest = std::max(largest, std::abs(simulators[0].x[0][k] - simulators[other].x[0][k]));
-    }
-    EXPECT_GT(largest, 1e-2);
-  }
+  for (const std::size_t other : {1u, 2u}) expect_apart({workers[0], workers[other]}, 1e-2);
 }
 
 TEST_P(LocalSgd, consensus_is_what_an_exchange_now_would_give) {
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.momentum = 0.9, .uneven = true};
     AveragingSimulator simulator(problem, transport.size());
-    Worker worker(transport, "local-sgd", {{"tau", "5"}}, problem);
-    worker.begin();
+    BegunWorker worker(transport, "local-sgd", {{"tau", "5"}}, problem);
     for (std::int64_t t = 0; t < 14; ++t) {
       worker.step();
       simulator.local_sgd_step(t, 5, "local");
@@ -66,11 +57,8 @@ TEST_P(LocalSgd, with_tau_1_and_plain_sgd_is_allreduce) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const bool uneven : {false, true}) {
       const Problem problem{.learning_rate = 0.05, .uneven = uneven};
-      Worker local(transport, "local-sgd", {{"tau", "1"}}, problem), together(transport, "allreduce", {}, problem);
-      local.begin();
-      together.begin();
-      local.run(100);
-      together.run(100);
+      BegunWorker local(transport, "local-sgd", {{"tau", "1"}}, problem, 100),
+          together(transport, "allreduce", {}, problem, 100);
       // Compares x - lr mean(g) with mean(x - lr g). They round in different places. With 3 ranks, three times a
       // rounded third is 1 + 3e-8, and here this error multiplies x, not only g.
       for (std::size_t k = 0; k < problem.size; ++k) EXPECT_NEAR(local.x[k], together.x[k], 1e-5);
@@ -83,14 +71,12 @@ TEST_P(LocalSgd, averages_gradients_before_post_local_at_with_the_bits_of_allred
     const Problem problem{.learning_rate = 0.05, .momentum = 0.9, .uneven = true};
     AveragingSimulator simulator(problem, transport.size());
     RecordingTransport recording(transport);
-    Worker local(recording, "local-sgd", {{"tau", "4"}, {"post-local-at", "10"}}, problem),
+    BegunWorker local(recording, "local-sgd", {{"tau", "4"}, {"post-local-at", "10"}}, problem),
         together(transport, "allreduce", {}, problem);
-    local.begin();
-    together.begin();
     for (std::int64_t t = 0; t < 10; ++t) {
       local.step();
       together.step();
-      simulator.step_together(t);
+      simulator.synchronous_step(t);
       EXPECT_EQ(local.x, together.x) << t;
       EXPECT_EQ(local.consensus(), together.x) << t;
     }
@@ -110,8 +96,7 @@ TEST_P(LocalSgd, exchanges_after_every_step_of_the_warm_up) {
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.uneven = true};
     RecordingTransport recording(transport);
-    Worker worker(recording, "local-sgd", {{"tau", "5"}, {"tau-warmup", "3"}}, problem);
-    worker.begin();
+    BegunWorker worker(recording, "local-sgd", {{"tau", "5"}, {"tau-warmup", "3"}}, problem);
     std::string exchanges;
     for (std::int64_t t = 0; t < 14; ++t) {
       recording.calls.clear();
@@ -126,8 +111,7 @@ TEST_P(LocalSgd, exchanges_in_one_allreduce_and_one_more_for_each_vector_that_is
   on_ranks(GetParam(), [](Transport& transport) {
     for (const std::string momentum : {"local", "reset", "average"}) {
       RecordingTransport recording(transport);
-      Worker worker(recording, "local-sgd", {{"tau", "5"}, {"worker-momentum", momentum}}, {.momentum = 0.9});
-      worker.begin();
+      BegunWorker worker(recording, "local-sgd", {{"tau", "5"}, {"worker-momentum", momentum}}, {.momentum = 0.9});
       recording.calls.clear();
       worker.run(4);
       EXPECT_EQ(recording.text(), "");
@@ -187,8 +171,7 @@ TEST_P(LocalSgd, shortens_tau_with_the_root_of_the_loss_on_all_ranks_alike) {
     const Problem problem{.learning_rate = 0.02, .uneven = true};
     AdaptiveSimulator simulator(problem, transport.size(), 16);
     RecordingTransport recording(transport);
-    Worker worker(recording, "local-sgd", {{"tau", "16"}, {"adaptive-tau", "on"}}, problem);
-    worker.begin();
+    BegunWorker worker(recording, "local-sgd", {{"tau", "16"}, {"adaptive-tau", "on"}}, problem);
     for (std::int64_t t = 0; t < 200; ++t) {
       recording.calls.clear();
       worker.step();
@@ -208,19 +191,7 @@ TEST_P(LocalSgd, resumes_in_the_middle_of_anything_with_the_same_bits) {
                                          {{"tau", "7"}, {"post-local-at", "12"}, {"adaptive-tau", "on"}},
                                          {{"tau", "7"}, {"tau-warmup", "5"}, {"worker-momentum", "average"}}};
     for (const Given& given : settings) {
-      for (std::int64_t at : {2, 7, 16, 33}) {
-        Worker whole(transport, "local-sgd", given, problem), first(transport, "local-sgd", given, problem),
-            second(transport, "local-sgd", given, problem);
-        whole.begin();
-        whole.run(60);
-        first.begin();
-        first.run(at);
-        second.begin();
-        second.restore(first);
-        second.run(60 - at);
-        EXPECT_EQ(second.x, whole.x) << at;
-        EXPECT_EQ(second.consensus(), whole.consensus()) << at;
-      }
+      for (std::int64_t at : {2, 7, 16, 33}) expect_to_resume(transport, "local-sgd", given, problem, 60, at);
     }
   });
 }
@@ -234,13 +205,13 @@ TEST_P(LocalSgd, refuses_to_treat_momentum_that_the_optimizer_has_not) {
         ADD_FAILURE();
       } catch (const AgreedError& error) {
         EXPECT_EQ(error.code(), ExitCode::kUsage);
-        EXPECT_NE(std::string(error.what()).find("--worker-momentum " + momentum), std::string::npos) << error.what();
+        EXPECT_TRUE(says(error.what(), "--worker-momentum " + momentum));
       }
     }
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, LocalSgd, testing::ValuesIn(ranks_under_test()), name_of);
+INSTANTIATE_TEST_SUITE_P(Ranks, LocalSgd, testing::ValuesIn(ranks_under_test()), name_of_ranks);
 
 }  // namespace
 }  // namespace eave

@@ -1,6 +1,7 @@
 // asgd and mvasgd: SGD on one rank that evaluates an average of its iterates.
 #include <gtest/gtest.h>
 
+#include "test/base/expectations.h"
 #include "test/communicator/center/free_runs.h"
 #include "test/communicator/simulator.h"
 
@@ -26,9 +27,8 @@ TEST(SequentialAverage, follows_the_iterates_of_any_optimizer_in_double_for_100_
     for (const Problem& problem : {Problem{}, Problem{.momentum = 0.9}, Problem{.momentum = 0.9, .nesterov = true},
                                    Problem{.momentum = 0.5, .network = true}}) {
       for (const double rate : {0.0, 0.05, 0.001}) {
-        Worker worker(transport, rate > 0 ? "mvasgd" : "asgd",
-                      rate > 0 ? Given{{"average-rate", std::to_string(rate)}} : Given{}, problem);
-        worker.begin();
+        BegunWorker worker(transport, rate > 0 ? "mvasgd" : "asgd",
+                           rate > 0 ? Given{{"average-rate", std::to_string(rate)}} : Given{}, problem);
         DoubleAverage average(worker.x, rate);
         for (int step = 0; step < 100; ++step) {
           worker.step();
@@ -43,12 +43,8 @@ TEST(SequentialAverage, follows_the_iterates_of_any_optimizer_in_double_for_100_
 TEST(SequentialAverage, leaves_the_training_alone) {
   on_ranks(kAlone, [](Transport& transport) {
     const Problem problem{.momentum = 0.9};
-    Worker sgd(transport, "none", {}, problem), mean(transport, "asgd", {}, problem),
-        moving(transport, "mvasgd", {{"average-rate", "1"}}, problem);
-    for (Worker* each : {&sgd, &mean, &moving}) {
-      each->begin();
-      each->run(50);
-    }
+    BegunWorker sgd(transport, "none", {}, problem, 50), mean(transport, "asgd", {}, problem, 50),
+        moving(transport, "mvasgd", {{"average-rate", "1"}}, problem, 50);
     EXPECT_EQ(mean.x, sgd.x);
     EXPECT_EQ(moving.x, sgd.x);
     EXPECT_EQ(moving.consensus(), sgd.x) << "at rate one";
@@ -85,28 +81,20 @@ TEST(SequentialAverage, does_not_stand_still_after_a_million_steps) {
 
 TEST(SequentialAverage, is_refused_with_more_than_one_rank) {
   for (const char* name : {"asgd", "mvasgd"}) {
-    for (const int ranks : {2, 3}) {
-      const std::string message = refusal(name, {}, {}, ranks);
-      EXPECT_NE(message.find("the job has " + std::to_string(ranks)), std::string::npos) << message;
-    }
-    EXPECT_EQ(refusal(name, {}, {}, 1), "nothing was refused");
+    for (const int ranks : {2, 3}) expect_refused(name, ranks, {}, "the job has " + std::to_string(ranks));
+    EXPECT_EQ(told(name, 1, {}).refusal, "");
     EXPECT_TRUE(find_kind(communicator_kinds(), name).traits.only_one_rank);
   }
 }
 
 TEST(SequentialAverage, refuses_a_rate_that_is_no_share) {
-  for (const char* rate : {"0", "-1", "1.5"}) {
-    const std::string message = refusal("mvasgd", {{"average-rate", rate}}, {}, 1);
-    EXPECT_NE(message.find("expected a share above 0 and at most 1"), std::string::npos) << message;
-  }
+  for (const char* rate : {"0", "-1", "1.5"})
+    expect_refused("mvasgd", 1, {{"average-rate", rate}}, "expected a share above 0 and at most 1");
 }
 
 TEST(SequentialAverage, states_its_formula) {
-  on_ranks(kAlone, [](Transport& transport) {
-    EXPECT_NE(Worker(transport, "asgd", {}, {}).communicator().equation().find("a = 1/(t + 1)"), std::string::npos);
-    EXPECT_NE(Worker(transport, "mvasgd", {{"average-rate", "0.02"}}, {}).communicator().equation().find("a = 0.02"),
-              std::string::npos);
-  });
+  EXPECT_TRUE(says(told("asgd", 1, {}).card, "a = 1/(t + 1)"));
+  EXPECT_TRUE(says(told("mvasgd", 1, {{"average-rate", "0.02"}}).card, "a = 0.02"));
 }
 
 }  // namespace

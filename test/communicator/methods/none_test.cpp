@@ -12,13 +12,9 @@ TEST_P(None, is_each_worker_by_itself) {
     for (const AveragingCourse& course : averaging_courses()) {
       const Problem problem = course.problem();
       AveragingSimulator simulator(problem, transport.size());
-      Worker worker(transport, "none", {}, problem);
-      worker.begin();
-      for (std::int64_t t = 0; t < 100; ++t) {
-        worker.step();
-        simulator.step_alone(t);
-      }
-      expect_near(worker.x, simulator.x[static_cast<std::size_t>(transport.rank())]);
+      BegunWorker worker(transport, "none", {}, problem);
+      worker.run(100, [&](std::int64_t t) { simulator.step_alone(t); });
+      expect_near(worker.x, simulator.x[me(transport)]);
       expect_near(worker.consensus(), simulator.x[0]);
       worker.communicator().finish();
       expect_near(worker.consensus(), simulator.x[0]);
@@ -30,12 +26,8 @@ TEST_P(None, ends_in_the_mean_weighted_by_all_samples_where_asked) {
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.momentum = 0.9, .uneven = true};
     AveragingSimulator simulator(problem, transport.size());
-    Worker worker(transport, "none", {{"average-at-end", "on"}}, problem);
-    worker.begin();
-    for (std::int64_t t = 0; t < 50; ++t) {
-      worker.step();
-      simulator.step_alone(t);
-    }
+    BegunWorker worker(transport, "none", {{"average-at-end", "on"}}, problem);
+    worker.run(50, [&](std::int64_t t) { simulator.step_alone(t); });
     expect_near(worker.consensus(), simulator.x[0]);
     const std::vector<float> before = worker.x;
     worker.communicator().finish();
@@ -68,8 +60,7 @@ TEST_P(None, averages_at_the_end_of_a_resumed_run_over_the_samples_of_all_of_it)
 TEST_P(None, says_nothing_between_begin_and_finish) {
   on_ranks(GetParam(), [](Transport& transport) {
     RecordingTransport recording(transport);
-    Worker worker(recording, "none", {{"average-at-end", "on"}}, {.uneven = true});
-    worker.begin();
+    BegunWorker worker(recording, "none", {{"average-at-end", "on"}}, {.uneven = true});
     recording.calls.clear();
     worker.run(30);
     EXPECT_EQ(recording.text(), "");
@@ -78,7 +69,7 @@ TEST_P(None, says_nothing_between_begin_and_finish) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, None, testing::ValuesIn(ranks_under_test()), name_of);
+INSTANTIATE_TEST_SUITE_P(Ranks, None, testing::ValuesIn(ranks_under_test()), name_of_ranks);
 
 }  // namespace
 }  // namespace eave

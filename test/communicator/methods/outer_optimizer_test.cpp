@@ -6,7 +6,9 @@
 
 #include "eave/agreement.h"
 #include "eave/check.h"
+#include "test/base/expectations.h"
 #include "test/communicator/averaging_simulator.h"
+#include "test/communicator/told.h"
 
 namespace eave {
 namespace {
@@ -123,12 +125,11 @@ TEST(OuterStability, is_on_the_card_and_warned_of_from_the_bound_on) {
     inside.emplace_back(rate, "1.49");
     outside.emplace_back(rate, "3");
     EXPECT_EQ(warnings_of(name, inside), "");
-    EXPECT_NE(warnings_of(name, outside).find("--" + rate + " must be below " + limit), std::string::npos)
-        << warnings_of(name, outside);
+    EXPECT_TRUE(says(warnings_of(name, outside), "--" + rate + " must be below " + limit));
     on_ranks({"loopback", 1}, [&](Transport& transport) {
       std::vector<std::string> warnings;
       const std::string card = make(transport, name, inside, warnings)->equation();
-      EXPECT_NE(card.find("< " + limit), std::string::npos) << card;
+      EXPECT_TRUE(says(card, "< " + limit));
     });
   }
 }
@@ -159,9 +160,7 @@ TEST(OuterAtRateZero, methods_stay_where_they_are) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     for (const std::string name : {"bmuf", "slowmo", "diloco"}) {
       const Problem problem{.size = 36, .learning_rate = 0, .uneven = true};
-      Worker worker(transport, name, {{"tau", "2"}}, problem);
-      worker.begin();
-      worker.run(20);
+      BegunWorker worker(transport, name, {{"tau", "2"}}, problem, 20);
       const std::vector<float> start = problem.start();
       for (std::size_t k = 0; k < start.size(); ++k) EXPECT_NEAR(worker.x[k], start[k], 1e-5) << name;
       EXPECT_TRUE(same_on_all_ranks(transport, worker.consensus()));
@@ -169,43 +168,19 @@ TEST(OuterAtRateZero, methods_stay_where_they_are) {
   });
 }
 
-std::string refusal(const std::string& name, const Given& given) {
-  std::string text = "accepted";
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    std::vector<std::string> warnings;
-    try {
-      make(transport, name, given, warnings);
-      ADD_FAILURE() << name << " begins on rank " << transport.rank();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kUsage);
-      if (transport.rank() == 0) text = error.what();
-    }
-  });
-  return text;
-}
-
 TEST(OuterInput, out_of_range_is_refused_on_all_ranks_with_what_would_be_right) {
-  const std::vector<std::pair<std::string, std::vector<std::string>>> momenta = {
-      {"bmuf", {"block-momentum"}}, {"slowmo", {"slowmo-momentum"}}, {"diloco", {"outer-momentum"}}};
-  const std::vector<std::pair<std::string, std::string>> rates = {
-      {"bmuf", "block-rate"}, {"slowmo", "slowmo-rate"}, {"diloco", "outer-rate"}};
-  for (const auto& [name, options] : momenta) {
-    for (const char* text : {"-0.1", "1", "1.5"}) {
-      EXPECT_NE(refusal(name, {{options[0], text}}).find("at least 0 and below 1"), std::string::npos) << text;
-    }
-    for (const char* text : {"0", "-1"}) {
-      EXPECT_NE(refusal(name, {{"tau", text}}).find("--tau"), std::string::npos);
-    }
-    EXPECT_NE(refusal(name, {{"tau-warmup", "-1"}}).find("--tau-warmup"), std::string::npos);
-    EXPECT_NE(refusal(name, {{"tau", "1"}, {"tau-warmup", "5"}}).find("has no effect with --tau 1"), std::string::npos);
+  const std::vector<std::array<std::string, 3>> methods = {{"bmuf", "block-momentum", "block-rate"},
+                                                           {"slowmo", "slowmo-momentum", "slowmo-rate"},
+                                                           {"diloco", "outer-momentum", "outer-rate"}};
+  for (const auto& [name, momentum, rate] : methods) {
+    for (const char* text : {"-0.1", "1", "1.5"}) expect_refused(name, 2, {{momentum, text}}, "at least 0 and below 1");
+    for (const char* text : {"0", "-1"}) expect_refused(name, 2, {{"tau", text}}, "--tau");
+    expect_refused(name, 2, {{"tau-warmup", "-1"}}, "--tau-warmup");
+    expect_refused(name, 2, {{"tau", "1"}, {"tau-warmup", "5"}}, "has no effect with --tau 1");
+    for (const char* text : {"0", "-1", "1e7", "1e300"})
+      expect_refused(name, 2, {{rate, text}}, "--" + rate + " " + text);
   }
-  for (const auto& [name, option] : rates) {
-    for (const char* text : {"0", "-1", "1e7", "1e300"}) {
-      EXPECT_NE(refusal(name, {{option, text}}).find("--" + option + " " + text), std::string::npos) << text;
-    }
-  }
-  EXPECT_NE(refusal("bmuf", {{"block-nesterov", "on"}, {"block-momentum", "0"}}).find("has no effect"),
-            std::string::npos);
+  expect_refused("bmuf", 2, {{"block-nesterov", "on"}, {"block-momentum", "0"}}, "has no effect");
 }
 
 TEST(OuterInput, momentum_that_the_optimizer_has_not_is_refused) {
@@ -219,31 +194,27 @@ TEST(OuterInput, momentum_that_the_optimizer_has_not_is_refused) {
 
 TEST(OuterInput, warns_where_no_exchange_will_come_and_of_diloco_without_adamw) {
   for (const std::string name : {"bmuf", "slowmo", "diloco"}) {
-    EXPECT_NE(warnings_of(name, {{"tau", "10"}}, 9).find("no exchange will take place in 9 steps"), std::string::npos);
+    EXPECT_TRUE(says(warnings_of(name, {{"tau", "10"}}, 9), "no exchange will take place in 9 steps"));
     EXPECT_EQ(warnings_of(name, {{"tau", "10"}}, 10), "");
     EXPECT_EQ(warnings_of(name, {{"tau", "10"}, {"tau-warmup", "2"}}, 9), "");
   }
-  EXPECT_NE(warnings_of("diloco", {}, 499).find("--tau 500"), std::string::npos);
-  EXPECT_NE(warnings_of("diloco", {}, 0, {{"optimizer", "sgd"}}).find("--optimizer sgd"), std::string::npos);
+  EXPECT_TRUE(says(warnings_of("diloco", {}, 499), "--tau 500"));
+  EXPECT_TRUE(says(warnings_of("diloco", {}, 0, {{"optimizer", "sgd"}}), "--optimizer sgd"));
   EXPECT_EQ(warnings_of("diloco", {}, 0, {{"optimizer", "adamw"}}), "");
   EXPECT_EQ(warnings_of("bmuf", {}, 0, {{"optimizer", "sgd"}}), "");
 }
 
 TEST(OuterCard, has_the_numbers_in_force) {
-  on_ranks({"threads", 4}, [](Transport& transport) {
-    std::vector<std::string> warnings;
-    const auto expect = [&](const std::string& name, const Given& given, const std::string& words) {
-      const std::string card = make(transport, name, given, warnings)->equation();
-      EXPECT_NE(card.find(words), std::string::npos) << card;
-    };
-    expect("bmuf", {}, "tau = 10, eta_b = 0.75 (1 - 1/p), zeta = 1, p = 4 workers; worker momentum stays local");
-    expect("bmuf", {{"block-momentum", "0.25"}, {"block-rate", "0.5"}}, "eta_b = 0.25, zeta = 0.5,");
-    expect("bmuf", {{"block-nesterov", "on"}}, "G = (c - eta_b v) - sum_j");
-    expect("bmuf", {{"block-nesterov", "on"}}, "x_i <- c - eta_b v");
-    expect("slowmo", {}, "tau = 10, beta_s = 0.7, a = 1, p = 4 workers");
-    expect("diloco", {{"tau-warmup", "3"}}, "tau = 500, rho = 0.7, mu = 0.9, p = 4 workers");
-    expect("diloco", {{"tau-warmup", "3"}}, "tau = 1 in the first 3 steps");
-  });
+  const auto expect = [](const std::string& name, const Given& given, const std::string& words) {
+    EXPECT_TRUE(says(told(name, 4, given).card, words));
+  };
+  expect("bmuf", {}, "tau = 10, eta_b = 0.75 (1 - 1/p), zeta = 1, p = 4 workers; worker momentum stays local");
+  expect("bmuf", {{"block-momentum", "0.25"}, {"block-rate", "0.5"}}, "eta_b = 0.25, zeta = 0.5,");
+  expect("bmuf", {{"block-nesterov", "on"}}, "G = (c - eta_b v) - sum_j");
+  expect("bmuf", {{"block-nesterov", "on"}}, "x_i <- c - eta_b v");
+  expect("slowmo", {}, "tau = 10, beta_s = 0.7, a = 1, p = 4 workers");
+  expect("diloco", {{"tau-warmup", "3"}}, "tau = 500, rho = 0.7, mu = 0.9, p = 4 workers");
+  expect("diloco", {{"tau-warmup", "3"}}, "tau = 1 in the first 3 steps");
 }
 
 }  // namespace

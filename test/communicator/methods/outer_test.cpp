@@ -51,11 +51,6 @@ std::string describe(const OuterMethod& method) {
   return text;
 }
 
-Given with(Given given, const Given& more) {
-  given.insert(given.end(), more.begin(), more.end());
-  return given;
-}
-
 // The outer methods with options that make each of them plain averaging.
 std::vector<std::pair<std::string, Given>> plain_averaging() {
   return {{"bmuf", {{"block-momentum", "0"}, {"block-rate", "1"}}},
@@ -77,14 +72,10 @@ TEST_P(Outer, follows_the_simulator_for_100_steps_with_every_treatment_of_moment
           Problem problem = course.problem();
           if (course.momentum > 0) problem.learning_rate = 0.003;  // two momenta in a row would swing far at 0.05
           AveragingSimulator simulator(problem, transport.size());
-          Worker worker(transport, method.name,
-                        with(method.given, {{"tau", std::to_string(course.tau)}, {"worker-momentum", momentum}}),
-                        problem);
-          worker.begin();
-          for (std::int64_t t = 0; t < 100; ++t) {
-            worker.step();
-            method.simulate(simulator, t, course.tau, momentum);
-          }
+          BegunWorker worker(transport, method.name,
+                             with(method.given, {{"tau", std::to_string(course.tau)}, {"worker-momentum", momentum}}),
+                             problem);
+          worker.run(100, [&](std::int64_t t) { method.simulate(simulator, t, course.tau, momentum); });
           expect_near(worker.x, simulator.x[me(transport)], 1e-4);
           expect_near(worker.consensus(), simulator.c, 1e-4);
         }
@@ -100,13 +91,7 @@ TEST(OuterMethods, differ_from_each_other_by_far_more_than_the_tolerance_above) 
     for (std::int64_t t = 0; t < 8; ++t) method.simulate(simulator, t, 2, "local");
     centers.push_back(simulator.c);
   }
-  for (std::size_t i = 0; i < centers.size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) {
-      double largest = 0;
-      for (std::size_t k = 0; k < 37; ++k) largest = std::max(largest, std::abs(centers[i][k] - centers[j][k]));
-      EXPECT_GT(largest, 1e-2) << i << " and " << j;
-    }
-  }
+  expect_apart(centers, 1e-2);
 }
 
 TEST_P(Outer, with_momentum_0_and_rate_1_has_the_bits_of_local_sgd) {
@@ -115,10 +100,8 @@ TEST_P(Outer, with_momentum_0_and_rate_1_has_the_bits_of_local_sgd) {
       for (const AveragingCourse& course : averaging_courses()) {
         SCOPED_TRACE(name + ", " + course.describe());
         const Given tau = {{"tau", std::to_string(course.tau)}};
-        Worker outer(transport, name, with(numbers, tau), course.problem()),
+        BegunWorker outer(transport, name, with(numbers, tau), course.problem()),
             local(transport, "local-sgd", tau, course.problem());
-        outer.begin();
-        local.begin();
         for (std::int64_t t = 0; t < 40; ++t) {
           outer.step();
           local.step();
@@ -136,8 +119,7 @@ TEST_P(Outer, with_momentum_0_and_rate_1_has_the_bits_of_local_sgd) {
 TEST_P(Outer, bmuf_with_nesterov_and_rate_1_holds_the_mean_of_the_workers_as_center_bit_by_bit) {
   on_ranks(GetParam(), [](Transport& transport) {
     if (transport.size() == 3) return;  // thirds are rounded
-    Worker worker(transport, "bmuf", {{"tau", "1"}, {"block-momentum", "0.3"}, {"block-nesterov", "on"}}, {});
-    worker.begin();
+    BegunWorker worker(transport, "bmuf", {{"tau", "1"}, {"block-momentum", "0.3"}, {"block-nesterov", "on"}}, {});
     for (int exchange = 0; exchange < 5; ++exchange) {
       const auto rank = static_cast<float>(transport.rank()), at = static_cast<float>(12 * exchange);
       worker.x.assign(37, at + 2 * rank);
@@ -152,12 +134,8 @@ TEST_P(Outer, bmuf_of_one_worker_is_the_worker_alone) {
   on_ranks(GetParam(), [](Transport& transport) {
     if (transport.size() > 1) return;
     for (const AveragingCourse& course : averaging_courses()) {
-      Worker outer(transport, "bmuf", {{"tau", std::to_string(course.tau)}}, course.problem()),
-          alone(transport, "none", {}, course.problem());
-      outer.begin();
-      alone.begin();
-      outer.run(40);
-      alone.run(40);
+      BegunWorker outer(transport, "bmuf", {{"tau", std::to_string(course.tau)}}, course.problem(), 40),
+          alone(transport, "none", {}, course.problem(), 40);
       EXPECT_EQ(outer.x, alone.x) << course.describe();
     }
   });
@@ -167,8 +145,7 @@ TEST_P(Outer, bmuf_of_one_worker_is_the_worker_alone) {
 TEST_P(Outer, moves_the_center_the_way_the_workers_went) {
   on_ranks(GetParam(), [](Transport& transport) {
     for (const OuterMethod& method : outer_methods()) {
-      Worker worker(transport, method.name, with(method.given, {{"tau", "2"}}), {});
-      worker.begin();
+      BegunWorker worker(transport, method.name, with(method.given, {{"tau", "2"}}), {});
       const std::vector<float> start = worker.x;
       for (float& value : worker.x) value += 1;
       for (std::int64_t t = 0; t < 2; ++t) worker.communicator().after_update({t, 2, 2 * transport.size(), 0.1});
@@ -185,8 +162,7 @@ TEST_P(Outer, follows_the_simulator_with_an_exchange_after_every_step_of_the_war
       const Problem problem{.learning_rate = 0.05, .uneven = true};
       AveragingSimulator simulator(problem, transport.size());
       RecordingTransport recording(transport);
-      Worker worker(recording, method.name, with(method.given, {{"tau", "4"}, {"tau-warmup", "8"}}), problem);
-      worker.begin();
+      BegunWorker worker(recording, method.name, with(method.given, {{"tau", "4"}, {"tau-warmup", "8"}}), problem);
       std::string exchanges;
       for (std::int64_t t = 0; t < 20; ++t) {
         recording.calls.clear();
@@ -205,8 +181,7 @@ TEST_P(Outer, exchanges_in_one_allreduce_and_one_more_for_each_vector_that_is_av
     for (const std::string method : {"bmuf", "slowmo", "diloco"}) {
       for (const std::string momentum : {"local", "reset", "average"}) {
         RecordingTransport recording(transport);
-        Worker worker(recording, method, {{"tau", "5"}, {"worker-momentum", momentum}}, {.momentum = 0.9});
-        worker.begin();
+        BegunWorker worker(recording, method, {{"tau", "5"}, {"worker-momentum", momentum}}, {.momentum = 0.9});
         recording.calls.clear();
         worker.run(4);
         worker.consensus();
@@ -222,9 +197,7 @@ TEST_P(Outer, leaves_steps_before_an_exchange_with_the_bits_of_none_and_the_cent
   on_ranks(GetParam(), [](Transport& transport) {
     for (const std::string method : {"bmuf", "slowmo", "diloco"}) {
       const Problem problem{.momentum = 0.9, .uneven = true};
-      Worker outer(transport, method, {{"tau", "9"}}, problem), alone(transport, "none", {}, problem);
-      outer.begin();
-      alone.begin();
+      BegunWorker outer(transport, method, {{"tau", "9"}}, problem), alone(transport, "none", {}, problem);
       for (int t = 0; t < 8; ++t) {
         outer.step();
         alone.step();
@@ -240,24 +213,13 @@ TEST_P(Outer, resumes_in_the_middle_of_anything_with_the_same_bits) {
     const Problem problem{.learning_rate = 0.02, .momentum = 0.9, .uneven = true};
     for (const OuterMethod& method : outer_methods()) {
       const Given given = with(method.given, {{"tau", "7"}, {"tau-warmup", "5"}, {"worker-momentum", "average"}});
-      for (std::int64_t at : {2, 5, 9, 31}) {
-        Worker whole(transport, method.name, given, problem), first(transport, method.name, given, problem),
-            second(transport, method.name, given, problem);
-        whole.begin();
-        whole.run(60);
-        first.begin();
-        first.run(at);
-        second.begin();
-        second.restore(first);
-        second.run(60 - at);
-        EXPECT_EQ(second.x, whole.x) << describe(method) << " at " << at;
-        EXPECT_EQ(second.consensus(), whole.consensus()) << describe(method) << " at " << at;
-      }
+      SCOPED_TRACE(describe(method));
+      for (std::int64_t at : {2, 5, 9, 31}) expect_to_resume(transport, method.name, given, problem, 60, at);
     }
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, Outer, testing::ValuesIn(ranks_under_test()), name_of);
+INSTANTIATE_TEST_SUITE_P(Ranks, Outer, testing::ValuesIn(ranks_under_test()), name_of_ranks);
 
 }  // namespace
 }  // namespace eave
