@@ -8,7 +8,6 @@
 
 #include "base/host.h"
 #include "base/options/number_text.h"
-#include "data/files/gzip_reader.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -24,7 +23,7 @@ constexpr std::uint64_t kMostDeflated = 1032;
   throw Error(ExitCode::kBadData, source.name() + ": " + what);
 }
 
-std::string bytes_text(std::uint64_t count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
+std::string bytes_text(std::uint64_t count) { return count_text(count, "byte"); }
 
 // Reads the content from its beginning, compressed or not.
 class Content {
