@@ -1,6 +1,7 @@
 #include "data/files/data_directory.h"
 
 #include "base/files/content_kind.h"
+#include "base/options/spelling.h"
 #include "data/loading/staging.h"
 #include "eave/check.h"
 
@@ -23,20 +24,21 @@ std::string describe_no_directory(const fs::path& path) {
 fs::path find_data_directory(const DataDirectories& directories, const OptionValues& values, const FilesIn& files_in) {
   const bool named = values.has("data-dir");
   const std::vector<fs::path> all = named ? std::vector<fs::path>{values.text("data-dir")} : directories.defaults;
-  std::string looked_at;
+  std::vector<std::string> looked_at;
   for (const fs::path& path : all) {
     for (const fs::path& directory : {path, path / directories.subfolder}) {
       const std::vector<std::string> names = files_in(directory);
       if (!names.empty()) {
         return values.has("stage-to") ? stage_files(directory, names, values.text("stage-to")) : directory;
       }
-      looked_at += (looked_at.empty() ? "" : ", ") + directory.string();
+      looked_at.push_back(directory.string());
     }
   }
   std::error_code error;
   const bool is_there = !named || fs::is_directory(all.front(), error);
   throw Error(ExitCode::kInputMissing, (is_there ? "" : describe_no_directory(all.front()) + ": ") + "no files of " +
-                                           directories.what + " in " + looked_at + "; " + directories.how_to_get);
+                                           directories.what + " in " + comma_list(looked_at) + "; " +
+                                           directories.how_to_get);
 }
 
 }  // namespace eave

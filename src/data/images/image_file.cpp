@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "base/options/number_text.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -70,6 +71,12 @@ void check_image_size(const ByteSource& file, std::int64_t width, std::int64_t h
   refuse_image(file, "it says that it is of " + std::to_string(width) + " x " + std::to_string(height) +
                          " pixels, expected at most " + std::to_string(kMostPixels) + " and " +
                          std::to_string(kLongestSideOfImage) + " each way");
+}
+
+void check_file_size(const ByteSource& file, std::int64_t width, std::int64_t height, std::uint64_t least_bytes) {
+  if (least_bytes <= file.size()) return;
+  refuse_image(file, "it says that it is of " + std::to_string(width) + " x " + std::to_string(height) +
+                         " pixels, more than a file of " + count_text(file.size(), "byte") + " can hold");
 }
 
 void check_image_header(const ByteSource& file) { decode_image(file, nullptr); }

@@ -51,6 +51,9 @@ inline constexpr const char* kImageAdvice = "get or make it again, or remove it"
 // Throws Error(kBadData) if these are more pixels than an image may have.
 void check_image_size(const ByteSource& file, std::int64_t width, std::int64_t height);
 
+// Refuses a file that is shorter than any image of its size could be.
+void check_file_size(const ByteSource& file, std::int64_t width, std::int64_t height, std::uint64_t least_bytes);
+
 // Gives all rows to `resizer`. If it is nullptr, reads the header only.
 void decode_jpeg(const ByteSource& file, SquareResizer* resizer);
 void decode_png(const ByteSource& file, SquareResizer* resizer);

@@ -12,6 +12,8 @@
 
 #include "base/files/file_errors.h"
 #include "base/hash.h"
+#include "base/options/number_text.h"
+#include "base/options/spelling.h"
 #include "data/files/data_directory.h"
 #include "eave/check.h"
 
@@ -199,9 +201,8 @@ std::string find_test_folder(const fs::path& place, ImageListing& listing) {
 
 std::string list_of_classes(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 4;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  return text + (names.size() > kMost ? " and " + std::to_string(names.size() - kMost) + " more" : "");
+  if (names.size() <= kMost) return comma_list(names);
+  return comma_list({names.begin(), names.begin() + kMost}) + " and " + std::to_string(names.size() - kMost) + " more";
 }
 
 void warn_of_classes(ImageListing& listing) {
@@ -242,9 +243,8 @@ ImageListing list(const fs::path& place) {
   }
   if (listing.classes.size() < 2) {
     throw Error(ExitCode::kInputMissing, "no files of image-folder in " + (place / part).string() + ": it holds " +
-                                             std::to_string(listing.classes.size()) + " class folder" +
-                                             (listing.classes.size() == 1 ? "" : "s") + ", expected at least 2; " +
-                                             kExpected);
+                                             count_text(listing.classes.size(), "class folder") +
+                                             ", expected at least 2; " + kExpected);
   }
   if (has_train) listing.unused = folders_beside_train(place, listing);
   listing.train = images_of(place, part, listing.classes, listing);

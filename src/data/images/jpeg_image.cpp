@@ -57,10 +57,7 @@ class JpegDecoder {
     const std::int64_t width = info_.image_width, height = info_.image_height;
     check_image_size(file_, width, height);
     // A block of 64 values takes at least one bit, and stands for at most 1024 pixels.
-    if (static_cast<std::uint64_t>(width * height) / 8192 > file_.size()) {
-      refuse_image(file_, "it says that it is of " + std::to_string(width) + " x " + std::to_string(height) +
-                              " pixels, more than a file of " + count_text(file_.size(), "byte") + " can hold");
-    }
+    check_file_size(file_, width, height, static_cast<std::uint64_t>(width * height) / 8192);
   }
 
   void read_rows(SquareResizer& resizer) {

@@ -34,10 +34,8 @@ class PngDecoder {
     if (!try_header()) refuse();
     const std::int64_t width = png_get_image_width(png_, info_), height = png_get_image_height(png_, info_);
     check_image_size(file_, width, height);
-    if (png_get_rowbytes(png_, info_) * static_cast<std::uint64_t>(height) / kMostUnpacked > file_.size()) {
-      refuse_image(file_, "it says that it is of " + std::to_string(width) + " x " + std::to_string(height) +
-                              " pixels, more than a file of " + count_text(file_.size(), "byte") + " can hold");
-    }
+    check_file_size(file_, width, height,
+                    png_get_rowbytes(png_, info_) * static_cast<std::uint64_t>(height) / kMostUnpacked);
     width_ = static_cast<std::size_t>(width);
     height_ = static_cast<std::size_t>(height);
   }

@@ -67,8 +67,7 @@ void StagedFolder::remove(const std::string& name) { remove_output(at(name)); }
 
 void write_all(const Descriptor& file, std::string_view bytes, const fs::path& path) {
   while (!bytes.empty()) {
-    const ssize_t count = ::write(file.number(), bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count = uninterrupted([&] { return ::write(file.number(), bytes.data(), bytes.size()); });
     if (count <= 0) throw_error("cannot be written", path, count == 0 ? ENOSPC : errno);
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }

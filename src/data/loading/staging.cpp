@@ -34,9 +34,8 @@ class StagingLock {
     const OutputPath path = OutputFolder(to) / "eave-stage.lock";
     file_ = open_own(path, O_RDWR);
     if (!file_.is_open()) refuse(to, "cannot write there: " + why_not_written(errno, path));
-    while (::flock(file_.number(), LOCK_EX) != 0) {
-      if (errno != EINTR) refuse(to, "cannot lock " + path.string() + ": " + std::strerror(errno));
-    }
+    if (uninterrupted([&] { return ::flock(file_.number(), LOCK_EX); }) != 0)
+      refuse(to, "cannot lock " + path.string() + ": " + std::strerror(errno));
   }
 
  private:
@@ -59,8 +58,7 @@ std::string hash_of_file(const Descriptor& file, const fs::path& path) {
   Hasher hasher;
   std::vector<char> piece(kAtOnce);
   while (true) {
-    const ssize_t count = ::read(file.number(), piece.data(), piece.size());
-    if (count < 0 && errno == EINTR) continue;
+    const ssize_t count = uninterrupted([&] { return ::read(file.number(), piece.data(), piece.size()); });
     if (count < 0) throw Error(ExitCode::kInputOutput, "cannot read " + path.string() + ": " + std::strerror(errno));
     if (count == 0) return hasher.hash().text();
     hasher.add({piece.data(), static_cast<std::size_t>(count)});

@@ -55,13 +55,7 @@ std::unique_ptr<Dataset> open_part(const fs::path& directory, std::span<const st
 // Quotes text for a shell: 'it'\''s'.
 std::string quoted(const std::string& text) {
   std::string result = "'";
-  for (const char letter : text) {
-    if (letter == '\'') {
-      result += "'\\''";
-    } else {
-      result += letter;
-    }
-  }
+  for (const char letter : text) result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
   return result + "'";
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/options/number_text.h"
+#include "base/options/spelling.h"
 #include "data/files/byte_source.h"
 #include "data/files/data_directory.h"
 #include "data/images/bad_images.h"
@@ -136,7 +137,7 @@ std::string describe_passed_over(const PassedOver& passed) {
   if (passed.count == 0) return "";
   std::string text = "; passed over: " + std::to_string(passed.count) +
                      (passed.count == 1 ? " entry that is no JPEG or PNG (" : " entries that are no JPEG or PNG (");
-  for (std::size_t i = 0; i < passed.first.size(); ++i) text += (i == 0 ? "" : ", ") + passed.first[i];
+  text += comma_list(passed.first);
   const std::int64_t more = passed.count - static_cast<std::int64_t>(passed.first.size());
   return text + (more > 0 ? " and " + std::to_string(more) + " more)" : ")");
 }
