@@ -123,12 +123,7 @@ class Loop {
       be_in(Section::kCheckpoint, index + 1);
       TrainingProgress progress = progress_to_save();
       const bool is_due = checkpoints_.meets_after(index + 1) && checkpoints_.meet(progress);
-      if (is_over || is_evaluated || is_due) {
-        log_.tell_records();
-        // The vectors about to be saved must be equal on all ranks.
-        replicas_.meet();
-        progress.repaired = replicas_.repaired();
-      }
+      if (is_over || is_evaluated || is_due) progress.repaired = tell_and_compare();
       if (is_over) {
         checkpoints_.save_now(progress, index + 1 < plan_.steps ? to_text(reached_) : "");
       } else if (is_evaluated || is_due) {
@@ -152,9 +147,7 @@ class Loop {
     TrainingProgress progress = progress_to_save();
     bool is_kept = progress.steps == plan_.first_step;
     log_.outside_of_training([&] {
-      log_.tell_records();
-      replicas_.meet();
-      progress.repaired = replicas_.repaired();
+      progress.repaired = tell_and_compare();
       be_in(Section::kCheckpoint, progress.steps);
       is_kept = is_kept || (checkpoints_.is_on() && checkpoints_.save_now(progress));
       finish();
@@ -176,6 +169,13 @@ class Loop {
   void finish() {
     if (!is_finished_) parts_.communicator.finish();
     is_finished_ = true;
+  }
+
+  // Before a checkpoint, whose vectors must be equal on all ranks. Returns how many were repaired.
+  std::int64_t tell_and_compare() {
+    log_.tell_records();
+    replicas_.meet();
+    return replicas_.repaired();
   }
 
   TrainingProgress progress_to_save() const {
