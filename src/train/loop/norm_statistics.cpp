@@ -5,65 +5,10 @@
 #include "eave/agreement.h"
 #include "eave/check.h"
 #include "eave/trainer.h"
+#include "train/loop/statistics_mixture.h"
 
 namespace eave {
 namespace {
-
-// Merges means and variances of parts of a set of samples, by the law of total variance.
-class Mixture {
- public:
-  explicit Mixture(const Model& model)
-      : tensors_(model.statistics()), sums_(static_cast<std::size_t>(model.statistics_size()) + 1) {}
-
-  // `weight`: the part's share in the whole, such as its number of samples.
-  void add(ConstSlice statistics, double weight) {
-    for (std::size_t pair = 0; pair + 1 < tensors_.size(); pair += 2) {
-      for (std::int64_t i = 0; i < tensors_[pair].size; ++i) {
-        const double mean = statistics[place(pair, i)];
-        sums_[place(pair, i)] += weight * mean;
-        sums_[place(pair + 1, i)] += weight * (statistics[place(pair + 1, i)] + mean * mean);
-      }
-    }
-    sums_.back() += weight;
-  }
-
-  // Collective; call once. Merges the parts of all ranks. Merged variances are biased if those of the parts are.
-  std::vector<float> merge(Transport& transport) {
-    sums_ = sum_over_ranks(transport, sums_);
-    const double whole = sums_.back();
-    std::vector<float> merged(sums_.size() - 1);
-    for (std::size_t pair = 0; pair + 1 < tensors_.size(); pair += 2) {
-      for (std::int64_t i = 0; i < tensors_[pair].size; ++i) {
-        const double mean = sums_[place(pair, i)] / whole;
-        merged[place(pair, i)] = static_cast<float>(mean);
-        merged[place(pair + 1, i)] = static_cast<float>(std::max(0.0, sums_[place(pair + 1, i)] / whole - mean * mean));
-      }
-    }
-    return merged;
-  }
-
-  // Call after merge, if weights are numbers of samples. Makes each variance one divided by N - 1 instead of N, where N
-  // is the number of its rows.
-  void unbias(std::vector<float>& merged, const std::vector<std::int64_t>& rows_per_sample) const {
-    for (std::size_t norm = 0; norm < rows_per_sample.size(); ++norm) {
-      const double rows = sums_.back() * static_cast<double>(rows_per_sample[norm]);
-      const double factor = rows / std::max(rows - 1, 1.0);
-      for (std::int64_t i = 0; i < tensors_[2 * norm + 1].size; ++i) {
-        float& variance = merged[place(2 * norm + 1, i)];
-        variance = static_cast<float>(variance * factor);
-      }
-    }
-  }
-
- private:
-  std::size_t place(std::size_t tensor, std::int64_t i) const {
-    return static_cast<std::size_t>(tensors_[tensor].offset + i);
-  }
-
-  const std::vector<TensorInfo>& tensors_;
-  // Weighted sums of means, and of variances plus squared means. The last value is the sum of the weights.
-  std::vector<double> sums_;
-};
 
 std::vector<float> statistics_of_first(const TrainingParts& parts) {
   std::vector<float> statistics(parts.replica.statistics.size());
@@ -81,8 +26,8 @@ std::vector<float> measure_anew(const TrainingParts& parts, std::int64_t batches
   const std::int64_t workers = parts.sampler.ranks(), rank = std::min<std::int64_t>(parts.transport.rank(), workers);
   const std::int64_t first = batches * rank / workers, last = std::min(batches, batches * (rank + 1) / workers);
   Loader loader(parts.data, sampler, {parts.augmentation, seed, 0, first, last});
-  Mixture mixture(parts.replica.model);
   std::vector<float> measured(parts.replica.statistics.size());
+  StatisticsMixture mixture(parts.replica.model.statistics(), measured.size());
   for (std::int64_t i = first; i < last; ++i) {
     const Batch& batch = loader.next();
     parts.replica.model.measure_statistics(batch, parameters, parts.replica.other_statistics.slice());
@@ -98,7 +43,7 @@ std::vector<float> measure_anew(const TrainingParts& parts, std::int64_t batches
 
 std::vector<float> average_statistics(const Model& model, Transport& transport, ConstSlice mine, double weight) {
   if (model.statistics_size() == 0) return {};
-  Mixture mixture(model);
+  StatisticsMixture mixture(model.statistics(), mine.size());
   mixture.add(mine, weight);
   return mixture.merge(transport);
 }

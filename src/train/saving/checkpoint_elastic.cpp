@@ -15,14 +15,7 @@ struct ElasticResumption::FormerRank {
   CheckpointHeader header;
   std::vector<float> body;
 
-  ConstSlice values(const std::string& name) const {
-    std::size_t place = 0;
-    for (const CheckpointVector& vector : header.vectors) {
-      if (vector.name == name) return ConstSlice(body).subspan(place, vector.size);
-      place += vector.size;
-    }
-    throw Error(ExitCode::kBadData, "a checkpoint's rank " + std::to_string(header.rank) + " has no '" + name + "'");
-  }
+  ConstSlice values(const std::string& name) const { return values_in(header, body, name); }
 };
 
 namespace {

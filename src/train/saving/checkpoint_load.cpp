@@ -8,6 +8,7 @@
 #include "checkpoint/checkpoint_transfer.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
+#include "train/loop/statistics_mixture.h"
 #include "train/saving/checkpoint_state.h"
 
 namespace eave {
@@ -113,40 +114,25 @@ std::string first_of(Transport& transport, const std::string& mine) {
   return transport.broadcast_text(first == texts.end() ? "" : *first);
 }
 
-std::vector<float> vector_in(const CheckpointHeader& header, const std::vector<float>& body, const std::string& name) {
-  auto place = body.begin();
-  for (const CheckpointVector& vector : header.vectors) {
-    const auto end = place + static_cast<std::ptrdiff_t>(vector.size);
-    if (vector.name == name) return {place, end};
-    place = end;
-  }
-  throw Error(ExitCode::kBadData, "the checkpoint of rank " + std::to_string(header.rank) + " has no '" + name + "'");
-}
+std::vector<float> copy_of(ConstSlice values) { return {values.begin(), values.end()}; }
 
-// Merges by the law of total variance: mean = E[mean_i], variance = E[variance_i + mean_i^2] - mean^2, as training
-// does.
 std::vector<float> merge(const std::vector<std::vector<float>>& of_ranks, const std::vector<TensorInfo>& tensors) {
   if (of_ranks.size() == 1) return of_ranks[0];
-  std::vector<float> merged(of_ranks[0].size());
-  const auto count = static_cast<double>(of_ranks.size());
-  for (std::size_t pair = 0; pair + 1 < tensors.size(); pair += 2) {
-    for (std::int64_t i = 0; i < tensors[pair].size; ++i) {
-      const auto mean_at = static_cast<std::size_t>(tensors[pair].offset + i);
-      const auto variance_at = static_cast<std::size_t>(tensors[pair + 1].offset + i);
-      double mean = 0, square = 0;
-      for (const std::vector<float>& each : of_ranks) {
-        mean += each.at(mean_at);
-        square += each.at(variance_at) + static_cast<double>(each.at(mean_at)) * each.at(mean_at);
-      }
-      mean /= count;
-      merged.at(mean_at) = static_cast<float>(mean);
-      merged.at(variance_at) = static_cast<float>(std::max(0.0, square / count - mean * mean));
-    }
-  }
-  return merged;
+  StatisticsMixture mixture(tensors, of_ranks[0].size());
+  for (const std::vector<float>& each : of_ranks) mixture.add(each, 1);
+  return mixture.merged();
 }
 
 }  // namespace
+
+ConstSlice values_in(const CheckpointHeader& header, ConstSlice body, const std::string& name) {
+  std::size_t place = 0;
+  for (const CheckpointVector& vector : header.vectors) {
+    if (vector.name == name) return body.subspan(place, vector.size);
+    place += vector.size;
+  }
+  throw Error(ExitCode::kBadData, "the checkpoint of rank " + std::to_string(header.rank) + " has no '" + name + "'");
+}
 
 std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::path& directory,
                                                const std::vector<int>& without_access) {
@@ -213,8 +199,8 @@ CheckpointModel read_checkpoint_model(const std::filesystem::path& directory, co
   for (int rank = 0; rank < count_in(manifest, kStatistics); ++rank) {
     std::vector<float> body;
     const CheckpointHeader header = read_rank(directory, manifest, rank, &body);
-    if (rank == 0) model.parameters = vector_in(header, body, header.consensus);
-    of_ranks.push_back(vector_in(header, body, "statistics"));
+    if (rank == 0) model.parameters = copy_of(values_in(header, body, header.consensus));
+    of_ranks.push_back(copy_of(values_in(header, body, "statistics")));
     if (of_ranks.back().size() != of_ranks[0].size()) {
       throw Error(ExitCode::kBadData, "the checkpoint's ranks have statistics of different models");
     }

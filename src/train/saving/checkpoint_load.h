@@ -81,6 +81,10 @@ class ElasticResumption {
   bool keeps_workers_ = false;
 };
 
+// The values of one vector of a rank's file, whose header and body these are. Throws Error(kBadData) if it has none of
+// this name.
+ConstSlice values_in(const CheckpointHeader& header, ConstSlice body, const std::string& name);
+
 // Reads all files of the checkpoint and checks each against the manifest. Throws Error(kBadData).
 void verify_checkpoint(const std::filesystem::path& directory, const Manifest& manifest);
 
