@@ -52,7 +52,6 @@ class Averager {
   std::optional<std::string> limit() const;
   std::size_t size() const { return replica_.parameters.size(); }
   std::int64_t steps() const { return step_.index; }  // steps done
-  bool is_in_step() const { return stage_ != Stage::kBetweenSteps; }
   std::int64_t steps_left_out() const { return gate_->left_out(); }
   TransportCounters counters() const { return counting_->counters(); }
   double seconds_waiting() const { return communicator_->costs().seconds_waiting; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <initializer_list>
 #include <utility>
 
 #include "base/options/spelling.h"
@@ -51,27 +52,14 @@ WatchdogLimit limit_of_environment() {
   return limit_from(text ? text : "10min", text ? "environment EAVE_LIMIT_STEP" : "default");
 }
 
-// Whether the call was refused before it did anything. No other rank knows of it.
-bool is_refusal(std::exception_ptr failure) {
+// Whether the failure is this rank's own, with one of these codes.
+bool has_code(std::exception_ptr failure, std::initializer_list<ExitCode> codes) {
   try {
     std::rethrow_exception(failure);
   } catch (const AgreedError&) {
     return false;
   } catch (const Error& error) {
-    return error.code() == ExitCode::kUsage || error.code() == ExitCode::kConfiguration;
-  } catch (...) {
-    return false;
-  }
-}
-
-// Whether the failure may come from another rank that called something else.
-bool is_doubtful(std::exception_ptr failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const AgreedError&) {
-    return false;
-  } catch (const Error& error) {
-    return error.code() == ExitCode::kInternal || error.code() == ExitCode::kPeerLost;
+    return std::ranges::find(codes, error.code()) != codes.end();
   } catch (...) {
     return false;
   }
@@ -127,8 +115,10 @@ std::exception_ptr Session::carry_out(Transport& transport) {
   } catch (...) {
     failure = std::current_exception();
   }
-  if (failure && is_doubtful(failure)) guard_->explain();
-  if (call_) guard_->leave(!failure || !is_refusal(failure));
+  // Such a failure may come from another rank that called something else.
+  if (failure && has_code(failure, {ExitCode::kInternal, ExitCode::kPeerLost})) guard_->explain();
+  const bool is_refusal = failure && has_code(failure, {ExitCode::kUsage, ExitCode::kConfiguration});
+  if (call_) guard_->leave(!is_refusal);
   return failure;
 }
 
