@@ -4,9 +4,9 @@ import ctypes
 import weakref
 
 from ._library import AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS, USAGE, Error, start, text_of_first_rank
+from ._method import Method
 from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer
 from ._tensors import flatten, list_trained, parts_of, require_fit, require_same_model, share_others
-from ._vector_averager import Method
 
 
 class Averager(Method):
