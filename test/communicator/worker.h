@@ -18,22 +18,14 @@
 #include "eave/optimizer.h"
 #include "eave/update_steps.h"
 #include "problem.h"
+#include "test/base/option_values.h"
 #include "transport/codecs/codec.h"
 
 namespace eave {
 
-using Given = std::vector<std::pair<std::string, std::string>>;
-
 inline Given with(Given given, const Given& more) {
   given.insert(given.end(), more.begin(), more.end());
   return given;
-}
-
-inline OptionValues values_of(const std::vector<OptionSpec>& specs, const Given& given) {
-  OptionValues values;
-  for (const OptionSpec& spec : specs) values.declare(spec);
-  for (const auto& [name, text] : given) values.set(name, text, "command line");
-  return values;
 }
 
 // The option --compression and the options of all codecs.

@@ -1,6 +1,7 @@
 // An update leaves an element as it was if its new value would not be finite.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -56,45 +57,31 @@ void expect_gate(Update update, bool has_pull, bool arrives) {
 
 class FiniteUpdate : public testing::TestWithParam<int> {
  protected:
-  bool has_pull() const { return GetParam() > 0; }
-  bool arrives() const { return GetParam() == 2; }
-  static Pull pull(Arena& arena, bool arrives) { return {arena.c, 0.25f, arena.d, arrives}; }
+  template <class Update>
+  static void expect_gate_of(Update update) {
+    const bool has_pull = GetParam() > 0, arrives = GetParam() == 2;
+    const auto with_pull = [&](Arena& arena) {
+      const Pull pull = arena.pull(0.25f, arrives);
+      return update(arena, has_pull ? &pull : nullptr);
+    };
+    expect_gate(with_pull, has_pull, arrives);
+  }
 };
 
 TEST_P(FiniteUpdate, of_sgd_keeps_parameter_and_velocity_and_sends_nothing) {
   for (const bool nesterov : {false, true}) {
     const SgdStep step{.step_scale = 2, .momentum = 0.9f, .weight_decay = 1e-3f, .nesterov = nesterov};
-    expect_gate(
-        [&](Arena& a) {
-          const Pull with = pull(a, arrives());
-          return cpu_device().update_sgd(a.x, a.g, a.v, step, has_pull() ? &with : nullptr)->get();
-        },
-        has_pull(), arrives());
+    expect_gate_of(
+        [&](Arena& a, const Pull* pull) { return cpu_device().update_sgd(a.x, a.g, a.v, step, pull)->get(); });
   }
   const SgdStep plain{.step_scale = 2};
-  expect_gate(
-      [&](Arena& a) {
-        const Pull with = pull(a, arrives());
-        return cpu_device().update_sgd(a.x, a.g, {}, plain, has_pull() ? &with : nullptr)->get();
-      },
-      has_pull(), arrives());
+  expect_gate_of([&](Arena& a, const Pull* pull) { return cpu_device().update_sgd(a.x, a.g, {}, plain, pull)->get(); });
 }
 
 TEST_P(FiniteUpdate, of_adamw_keeps_parameter_and_moments_and_sends_nothing) {
-  const AdamwStep step{.rate = 0.01f,
-                       .root_scale = 3,
-                       .beta1 = 0.9f,
-                       .fresh1 = 0.1f,
-                       .beta2 = 0.999f,
-                       .fresh2 = 0.001f,
-                       .epsilon = 1e-8f,
-                       .decay = 1e-4f};
-  expect_gate(
-      [&](Arena& a) {
-        const Pull with = pull(a, arrives());
-        return cpu_device().update_adamw(a.x, a.g, a.v, a.w, step, has_pull() ? &with : nullptr)->get();
-      },
-      has_pull(), arrives());
+  expect_gate_of([](Arena& a, const Pull* pull) {
+    return cpu_device().update_adamw(a.x, a.g, a.v, a.w, kAdamwStep, pull)->get();
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Pulls, FiniteUpdate, testing::Values(0, 1, 2));

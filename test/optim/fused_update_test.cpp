@@ -43,14 +43,7 @@ TEST(FusedUpdate, gives_the_bits_of_plain_scalar_arithmetic_at_every_vector_widt
 
 TEST(FusedUpdate, adamw_gives_the_bits_of_plain_scalar_arithmetic_at_every_vector_width) {
   for (const std::size_t size : kSizes) {
-    const AdamwStep step{.rate = 0.01f,
-                         .root_scale = 3,
-                         .beta1 = 0.9f,
-                         .fresh1 = 0.1f,
-                         .beta2 = 0.99f,
-                         .fresh2 = 0.01f,
-                         .epsilon = 1e-8f,
-                         .decay = 1e-4f};
+    const AdamwStep& step = kAdamwStep;
     Arena expected(size), fused(size);
     for (std::size_t i = 0; i < size; ++i) {
       const float x = expected.x[i], g = expected.g[i];
@@ -99,14 +92,7 @@ TEST_P(FusedPull, equals_separate_passes_with_sgd) {
 
 TEST_P(FusedPull, equals_separate_passes_with_adamw) {
   for (const std::size_t size : kSizes) {
-    const AdamwStep step{.rate = 0.01f,
-                         .root_scale = 3,
-                         .beta1 = 0.9f,
-                         .fresh1 = 0.1f,
-                         .beta2 = 0.99f,
-                         .fresh2 = 0.01f,
-                         .epsilon = 1e-8f,
-                         .decay = 1e-4f};
+    const AdamwStep& step = kAdamwStep;
     Arena fused(size), separate(size);
     const Pull pull = fused.pull(0.25f, GetParam());
     cpu_device().update_adamw(fused.x, fused.g, fused.v, fused.w, step, &pull);

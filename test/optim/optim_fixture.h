@@ -1,39 +1,20 @@
 // Vectors and helpers that the optimizer tests share.
 #pragma once
 
-#include <algorithm>
-#include <stdexcept>
+#include <memory>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "eave/check.h"
 #include "eave/optimizer.h"
 #include "eave/random.h"
 #include "eave/update_steps.h"
+#include "test/base/option_values.h"
 
 namespace eave {
 
-using Given = std::vector<std::pair<std::string, std::string>>;
-
-inline OptionValues values_of(const std::vector<OptionSpec>& specs, const Given& given) {
-  OptionValues values;
-  for (const OptionSpec& spec : specs) values.declare(spec);
-  for (const auto& [name, text] : given) values.set(name, text, "command line");
-  return values;
-}
-
-inline const OptimizerKind& find_optimizer(std::string_view name) {
-  const auto& kinds = optimizer_kinds();
-  const auto found =
-      std::find_if(kinds.begin(), kinds.end(), [&](const OptimizerKind& kind) { return kind.name == name; });
-  if (found == kinds.end()) throw std::logic_error("no optimizer " + std::string(name));
-  return *found;
-}
-
 inline std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Given& given, std::size_t size) {
-  const OptimizerKind& kind = find_optimizer(name);
+  const OptimizerKind& kind = find_kind(optimizer_kinds(), name);
   return kind.make(values_of(kind.options, given), static_cast<std::int64_t>(size), cpu_device());
 }
 
@@ -43,6 +24,15 @@ inline std::vector<float> random_floats(std::size_t size, std::uint64_t stream) 
   for (float& value : values) value = random.normal();
   return values;
 }
+
+inline constexpr AdamwStep kAdamwStep{.rate = 0.01f,
+                                      .root_scale = 3,
+                                      .beta1 = 0.9f,
+                                      .fresh1 = 0.1f,
+                                      .beta2 = 0.99f,
+                                      .fresh2 = 0.01f,
+                                      .epsilon = 1e-8f,
+                                      .decay = 1e-4f};
 
 // The vectors that an update reads and writes: x parameters, g gradient, v velocity, w second moment, c center,
 // d message.

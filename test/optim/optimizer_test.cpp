@@ -1,6 +1,7 @@
 // Each optimizer follows its formula, computed in double, and refuses options out of range or without effect.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "eave/update_steps.h"
@@ -170,7 +171,7 @@ TEST(Optimizers, refuse_options_out_of_range_or_without_effect) {
 }
 
 TEST(Optimizers, adamw_asks_for_a_rate_of_its_own) {
-  const OptimizerKind& adamw = find_optimizer("adamw");
+  const OptimizerKind& adamw = find_kind(optimizer_kinds(), "adamw");
   std::vector<OptionSpec> specs = adamw.options;
   for (const OptionSpec& spec : Schedule::options()) specs.push_back(spec);
   EXPECT_NE(refusal([&] { adamw.make(values_of(specs, {}), 1, cpu_device()); }).find("--lr 0.001"), std::string::npos);

@@ -1,6 +1,7 @@
 // Learning-rate schedules: step, cosine, warm-up, and scaling with the ranks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "optim_fixture.h"
@@ -12,6 +13,11 @@ constexpr std::int64_t kEpoch = 1000, kEpochs = 10, kTotal = kEpoch * kEpochs;
 
 Schedule make_schedule(const Given& given, double scale = 1) {
   return Schedule(values_of(Schedule::options(), given), kEpoch, kTotal, scale);
+}
+
+// Expects rates after so many samples.
+void expect_rates(const Schedule& schedule, const std::vector<std::pair<std::int64_t, double>>& rates) {
+  for (const auto& [samples, rate] : rates) EXPECT_DOUBLE_EQ(schedule.learning_rate(samples), rate) << samples;
 }
 
 std::string refused(const Given& given, double scale = 1) {
@@ -47,26 +53,20 @@ TEST(Schedule, every_step_of_an_epoch_has_one_rate_under_step) {
   const Schedule schedule = make_schedule({{"lr", "0.5"}, {"lr-schedule", "step"}, {"lr-step-epochs", "2,5"}});
   EXPECT_EQ(schedule.learning_rate(0), 0.5);
   EXPECT_EQ(schedule.learning_rate(2 * kEpoch - 1), 0.5);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(2 * kEpoch), 0.05);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(5 * kEpoch - 1), 0.05);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(5 * kEpoch), 0.005);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(kTotal), 0.005);
+  expect_rates(schedule, {{2 * kEpoch, 0.05}, {5 * kEpoch - 1, 0.05}, {5 * kEpoch, 0.005}, {kTotal, 0.005}});
 }
 
 TEST(Schedule, falls_at_the_same_epochs_with_scaling) {
   const Schedule schedule =
       make_schedule({{"lr", "0.5"}, {"lr-schedule", "step"}, {"lr-step-epochs", "2"}, {"lr-scaling", "linear"}}, 4);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(2 * kEpoch - 1), 2);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(2 * kEpoch), 0.2);
+  expect_rates(schedule, {{2 * kEpoch - 1, 2}, {2 * kEpoch, 0.2}});
 }
 
 TEST(Schedule, cosine_falls_from_the_rate_to_the_final_one_and_stays) {
   const Schedule schedule = make_schedule({{"lr", "0.5"}, {"lr-schedule", "cosine"}, {"lr-final", "0.1"}});
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 0.5);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(kTotal / 2), 0.3);
+  expect_rates(schedule, {{0, 0.5}, {kTotal / 2, 0.3}});
   EXPECT_NEAR(schedule.learning_rate(kTotal / 4), 0.3 + 0.2 * std::sqrt(0.5), 1e-12);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(kTotal), 0.1);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(2 * kTotal), 0.1);
+  expect_rates(schedule, {{kTotal, 0.1}, {2 * kTotal, 0.1}});
 }
 
 TEST(Schedule, scaling_multiplies_by_the_ratio_of_batches_or_its_root) {
@@ -83,17 +83,13 @@ TEST(Schedule, warm_up_rises_by_a_constant_amount_per_sample_to_the_scaled_rate)
   for (std::int64_t seen = 0; seen < 5 * kEpoch; seen += 77) {
     EXPECT_NEAR(schedule.learning_rate(seen + 1) - schedule.learning_rate(seen), per_sample, 1e-12);
   }
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(5 * kEpoch), 0.4);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(kTotal), 0.4);
+  expect_rates(schedule, {{5 * kEpoch, 0.4}, {kTotal, 0.4}});
 }
 
 TEST(Schedule, cosine_begins_where_warm_up_ends) {
   const Schedule schedule =
       make_schedule({{"lr", "0.5"}, {"lr-schedule", "cosine"}, {"warmup-epochs", "2"}, {"warmup-from", "0"}});
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(0), 0);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(kEpoch), 0.25);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(2 * kEpoch), 0.5);
-  EXPECT_DOUBLE_EQ(schedule.learning_rate(6 * kEpoch), 0.25);
+  expect_rates(schedule, {{0, 0}, {kEpoch, 0.25}, {2 * kEpoch, 0.5}, {6 * kEpoch, 0.25}});
   EXPECT_NEAR(schedule.learning_rate(kTotal), 0, 1e-15);
 }
 
