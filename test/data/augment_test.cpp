@@ -151,9 +151,10 @@ TEST(Augmentation, output_is_the_crop_or_the_image) {
 }
 
 TEST(Augmentation, a_crop_larger_than_the_padded_image_is_refused_with_both_sizes) {
-  const Refusal refusal = refusal_of([] { Augmentation{1, 35, 0, false}.output({32, 32, 3}); });
-  EXPECT_EQ(refusal.code, ExitCode::kConfiguration);
-  EXPECT_TRUE(refusal.names("35 x 32") && refusal.names("32 x 32") && refusal.names("padded by 1")) << refusal;
+  expect_refusal(refusal_of([] {
+                   Augmentation{1, 35, 0, false}.output({32, 32, 3});
+                 }),
+                 ExitCode::kConfiguration, {"35 x 32", "32 x 32", "padded by 1"});
   EXPECT_EQ(refusal_of([] { Augmentation{-1, 0, 0, false}.output({32, 32, 3}); }).code, ExitCode::kConfiguration);
   EXPECT_EQ(refusal_of([] { Augmentation{0, -2, 0, false}.output({32, 32, 3}); }).code, ExitCode::kConfiguration);
 }

@@ -55,20 +55,16 @@ TEST_F(Cifar10, files_of_another_length_are_refused) {
   for (const std::uintmax_t size : {std::uintmax_t{0}, std::uintmax_t{1}, std::uintmax_t{3073}, kFileBytes - 3073,
                                     kFileBytes - 1, kFileBytes + 1, kFileBytes + 10000}) {
     fs::resize_file(place() / "data_batch_3.bin", size);
-    const Refusal found = refusal();
-    EXPECT_EQ(found.code, ExitCode::kBadData) << size;
-    EXPECT_TRUE(found.names("data_batch_3.bin is " + std::to_string(size) + (size == 1 ? " byte" : " bytes") +
-                            " long, expected 30730000"))
-        << found;
+    expect_refusal(refusal(), ExitCode::kBadData,
+                   {"data_batch_3.bin is " + std::to_string(size) + (size == 1 ? " byte" : " bytes") +
+                    " long, expected 30730000"});
   }
 }
 
 TEST_F(Cifar10, files_of_another_kind_are_named) {
   const auto expect = [&](const Bytes& bytes, const std::string& what, const std::string& advice) {
     write_bytes(place() / "data_batch_1.bin", bytes);
-    const Refusal found = refusal();
-    EXPECT_EQ(found.code, ExitCode::kBadData) << found;
-    EXPECT_TRUE(found.names("data_batch_1.bin is " + what) && found.names(advice)) << found;
+    expect_refusal(refusal(), ExitCode::kBadData, {"data_batch_1.bin is " + what, advice});
   };
   expect({0x80, 2, '}', 'q', 1}, "a pickle of Python, as in CIFAR-10's Python version", "get the binary version");
   expect(gzip(Bytes(257, 'a') + Bytes{'u', 's', 't', 'a', 'r'}), "a gzip file that holds a tar archive", "tar -xzf");
@@ -78,9 +74,7 @@ TEST_F(Cifar10, files_of_another_kind_are_named) {
 
 TEST_F(Cifar10, a_label_out_of_range_is_refused_with_its_offset) {
   change_byte("data_batch_5.bin", 9999 * 3073, 10);
-  const Refusal found = refusal();
-  EXPECT_EQ(found.code, ExitCode::kBadData);
-  EXPECT_TRUE(found.names("data_batch_5.bin: label 10 at offset 30726927")) << found;
+  expect_refusal(refusal(), ExitCode::kBadData, {"data_batch_5.bin: label 10 at offset 30726927"});
 }
 
 TEST_F(Cifar10, a_label_out_of_range_in_the_test_file_is_refused) {
@@ -91,15 +85,13 @@ TEST_F(Cifar10, a_label_out_of_range_in_the_test_file_is_refused) {
 TEST_F(Cifar10, missing_files_are_listed) {
   fs::remove(place() / "data_batch_2.bin");
   fs::remove(place() / "test_batch.bin");
-  EXPECT_EQ(refusal().code, ExitCode::kInputMissing);
-  EXPECT_TRUE(refusal().names("lacks data_batch_2.bin, test_batch.bin")) << refusal();
+  expect_refusal(refusal(), ExitCode::kInputMissing, {"lacks data_batch_2.bin, test_batch.bin"});
 }
 
 TEST_F(Cifar10, a_directory_in_place_of_a_file_is_refused) {
   fs::remove(place() / "data_batch_2.bin");
   fs::create_directory(place() / "data_batch_2.bin");
-  EXPECT_EQ(refusal().code, ExitCode::kBadData);
-  EXPECT_TRUE(refusal().names("data_batch_2.bin is no regular file but a directory")) << refusal();
+  expect_refusal(refusal(), ExitCode::kBadData, {"data_batch_2.bin is no regular file but a directory"});
 }
 
 TEST_F(Cifar10, a_file_that_shrinks_while_in_use_is_an_error_not_a_crash) {
@@ -107,9 +99,8 @@ TEST_F(Cifar10, a_file_that_shrinks_while_in_use_is_an_error_not_a_crash) {
   fs::resize_file(place() / "data_batch_1.bin", 5000);
   Bytes pixels(3072);
   split.train->read(0, pixels);
-  const Refusal found = refusal_of([&] { split.train->read(1, pixels); });
-  EXPECT_EQ(found.code, ExitCode::kBadData);
-  EXPECT_TRUE(found.names("data_batch_1.bin became shorter")) << found;
+  expect_refusal(refusal_of([&] { split.train->read(1, pixels); }), ExitCode::kBadData,
+                 {"data_batch_1.bin became shorter"});
 }
 
 TEST_F(Cifar10, is_found_in_the_folder_that_its_archive_makes) {
@@ -128,8 +119,8 @@ TEST(Cifar10Packed, in_another_version_is_named) {
   write_bytes(directory.path() / "cifar-10-binary.tar.gz", {1});
   EXPECT_TRUE(refusal().names("unpack it there with tar -xzf")) << refusal();
   write_bytes(directory.path() / "data_batch_1", {1});
-  EXPECT_EQ(refusal().code, ExitCode::kInputMissing);
-  EXPECT_TRUE(refusal().names("data_batch_1 is of CIFAR-10's Python version; get the binary version")) << refusal();
+  expect_refusal(refusal(), ExitCode::kInputMissing,
+                 {"data_batch_1 is of CIFAR-10's Python version; get the binary version"});
 }
 
 // Packs the files with `packer`, and runs the command in eave's message exactly as printed. The directory's name needs

@@ -27,11 +27,6 @@ class DatasetContract : public testing::TestWithParam<std::string> {
     ASSERT_EQ(found.code, ExitCode::kDone) << found;
   }
   std::vector<const Dataset*> parts() const { return {split_.train.get(), split_.test.get()}; }
-  static Bytes pixels_of(const Dataset& dataset, std::int64_t index) {
-    Bytes pixels(static_cast<std::size_t>(dataset.shape().size()));
-    dataset.read(index, pixels);
-    return pixels;
-  }
 
   TemporaryDirectory directory_;
   Given given_;
@@ -127,9 +122,10 @@ class DatasetOfFilesContract : public testing::TestWithParam<std::string> {};
 TEST_P(DatasetOfFilesContract, files_that_are_not_there_are_missed_with_place_and_remedy) {
   const TemporaryDirectory directory;
   const std::string nowhere = (directory.path() / "nowhere").string();
-  const Refusal found = refusal_of([&] { open_dataset(GetParam(), {{"data-dir", nowhere}}); });
-  EXPECT_EQ(found.code, ExitCode::kInputMissing);
-  EXPECT_TRUE(found.names(nowhere) && found.names(GetParam()) && found.names("--data-dir")) << found;
+  expect_refusal(refusal_of([&] {
+                   open_dataset(GetParam(), {{"data-dir", nowhere}});
+                 }),
+                 ExitCode::kInputMissing, {nowhere, GetParam(), "--data-dir"});
 }
 
 std::vector<std::string> names_with_files() {

@@ -10,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 
 SampleCheck check_of(const fs::path& place, int part, int parts) {
-  const DatasetKind& kind = dataset_kind("image-folder");
+  const DatasetKind& kind = find_kind(dataset_kinds(), "image-folder");
   return kind.files->check(options_of(kind, {{"data-dir", place.string()}}), part, parts, [] {});
 }
 
@@ -52,7 +52,7 @@ TEST_F(ImageFolders, name_every_image_that_cannot_be_used_however_the_work_is_sh
 TEST_F(ImageFolders, without_bad_images_are_those_that_are_left_when_the_files_are_removed) {
   write_image_folder(place());
   spoil(place());
-  const DatasetKind& kind = dataset_kind("image-folder");
+  const DatasetKind& kind = find_kind(dataset_kinds(), "image-folder");
   for (const bool holds_out : {false, true}) {
     if (holds_out) fs::remove_all(place() / "test");
     const OptionValues values = options_of(kind, {{"data-dir", place().string()}});
@@ -73,16 +73,15 @@ TEST_F(ImageFolders, without_bad_images_are_those_that_are_left_when_the_files_a
 TEST_F(ImageFolders, of_which_a_class_has_no_whole_image_are_refused) {
   for (const char* name : {"train/a/1.png", "train/b/2.png", "test/a/3.png"}) add(name);
   write_bytes(place() / "train/b/2.png", {'x'});
-  const DatasetKind& kind = dataset_kind("image-folder");
+  const DatasetKind& kind = find_kind(dataset_kinds(), "image-folder");
   const OptionValues values = options_of(kind, {{"data-dir", place().string()}});
-  const Refusal found = refusal_of([&] { kind.files->open_without(values, check_of(place(), 0, 1).bad); });
-  EXPECT_EQ(found.code, ExitCode::kBadData);
-  EXPECT_TRUE(found.names("no image of class b is left to train on")) << found;
+  expect_refusal(refusal_of([&] { kind.files->open_without(values, check_of(place(), 0, 1).bad); }), ExitCode::kBadData,
+                 {"no image of class b is left to train on"});
 }
 
 TEST_F(ImageFolders, have_another_fingerprint_after_any_change_of_a_file) {
   write_image_folder(place());
-  const DatasetKind& kind = dataset_kind("image-folder");
+  const DatasetKind& kind = find_kind(dataset_kinds(), "image-folder");
   const OptionValues values = options_of(kind, {{"data-dir", place().string()}});
   const std::string before = kind.files->fingerprint(values);
   EXPECT_EQ(kind.files->fingerprint(values), before);
@@ -100,9 +99,8 @@ TEST_F(ImageFolders, look_at_every_header_and_name_the_first_bad_file) {
     write_bytes(place() / name, {'n', 'o', 'n', 'e'});
   }
   for (const char* threads : {"1", "4"}) {
-    const Refusal found = refusal({{"decode-threads", threads}});
-    EXPECT_EQ(found.code, ExitCode::kBadData);
-    EXPECT_TRUE(found.names((place() / "train/cat/image3.PNG").string())) << found;
+    expect_refusal(refusal({{"decode-threads", threads}}), ExitCode::kBadData,
+                   {(place() / "train/cat/image3.PNG").string()});
   }
 }
 
@@ -111,9 +109,7 @@ TEST_F(ImageFolders, whose_files_end_too_early_say_so_when_those_are_read) {
   const fs::path file = place() / "train/ship/image2.jpg";
   fs::resize_file(file, fs::file_size(file) / 2);
   const DataSplit split = open({{"decode-threads", "3"}});  // opening reads only headers, and this one is whole
-  const Refusal found = refusal_of([&] { floats_of(split); });
-  EXPECT_EQ(found.code, ExitCode::kBadData);
-  EXPECT_TRUE(found.names(file.string()) && found.names("truncated")) << found;
+  expect_refusal(refusal_of([&] { floats_of(split); }), ExitCode::kBadData, {file.string(), "truncated"});
   fs::remove(file);
   EXPECT_TRUE(refusal_of([&] { floats_of(split); }).names(file.string()));
 }

@@ -1,9 +1,12 @@
 #include "test/data/data_files.h"
 
+#include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <fstream>
+
+#include "test/base/option_values.h"
 
 namespace eave {
 
@@ -43,13 +46,18 @@ Bytes with(Bytes bytes, std::size_t offset, std::uint8_t value) {
   return bytes;
 }
 
-Bytes idx_file(std::initializer_list<std::uint32_t> dimensions, const Bytes& values) {
+Bytes idx_header(std::initializer_list<std::uint32_t> dimensions) {
   Bytes bytes = {0, 0, 8, static_cast<std::uint8_t>(dimensions.size())};
-  std::size_t count = 1;
   for (const std::uint32_t dimension : dimensions) {
     for (const int shift : {24, 16, 8, 0}) bytes.push_back(static_cast<std::uint8_t>(dimension >> shift));
-    count *= dimension;
   }
+  return bytes;
+}
+
+Bytes idx_file(std::initializer_list<std::uint32_t> dimensions, const Bytes& values) {
+  Bytes bytes = idx_header(dimensions);
+  std::size_t count = 1;
+  for (const std::uint32_t dimension : dimensions) count *= dimension;
   for (std::size_t i = 0; i < count; ++i) bytes.push_back(values[i % values.size()]);
   return bytes;
 }
@@ -86,22 +94,18 @@ void write_cifar10_set(const fs::path& directory) {
   }
 }
 
-const DatasetKind& dataset_kind(std::string_view name) {
-  const auto& kinds = dataset_kinds();
-  const auto found = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.name == name; });
-  EAVE_CHECK(found != kinds.end(), "no dataset " + std::string(name));
-  return *found;
+OptionValues options_of(const DatasetKind& kind, const std::map<std::string, std::string>& given) {
+  return values_of(kind.options, {given.begin(), given.end()});
 }
 
-OptionValues options_of(const DatasetKind& kind, const std::map<std::string, std::string>& given) {
-  OptionValues values;
-  for (const OptionSpec& option : kind.options) values.declare(option);
-  for (const auto& [name, text] : given) values.set(name, text, "test");
-  return values;
+Bytes pixels_of(const Dataset& dataset, std::int64_t index) {
+  Bytes pixels(static_cast<std::size_t>(dataset.shape().size()));
+  dataset.read(index, pixels);
+  return pixels;
 }
 
 DataSplit open_dataset(const std::string& name, const std::map<std::string, std::string>& given) {
-  const DatasetKind& kind = dataset_kind(name);
+  const DatasetKind& kind = find_kind(dataset_kinds(), name);
   return kind.open(options_of(kind, given));
 }
 
@@ -112,6 +116,20 @@ Refusal refusal_of(const std::function<void()>& action) {
     return {error.code(), error.what()};
   }
   return {};
+}
+
+void expect_refusal(const Refusal& found, ExitCode code, const std::vector<std::string>& words) {
+  EXPECT_EQ(found.code, code) << found;
+  for (const std::string& word : words) EXPECT_TRUE(found.names(word)) << word << "\nnot in\n" << found;
+}
+
+std::string thrown_by(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
 }
 
 std::ostream& operator<<(std::ostream& out, const Refusal& refusal) {

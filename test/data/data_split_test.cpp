@@ -6,25 +6,19 @@
 
 #include "eave/check.h"
 #include "eave/dataset.h"
+#include "test/data/data_files.h"
 
 namespace eave {
 namespace {
 
 // A dataset in which the two pixels of a sample hold its number.
-class Numbered final : public Dataset {
+class Numbered final : public SmallDataset {
  public:
-  explicit Numbered(std::int64_t size) : size_(size) {}
-  std::int64_t size() const override { return size_; }
-  ImageShape shape() const override { return {1, 2, 1}; }
-  int classes() const override { return 10; }
-  std::int32_t label(std::int64_t index) const override { return static_cast<std::int32_t>(index % 10); }
+  explicit Numbered(std::int64_t size) : SmallDataset(size, {1, 2, 1}, 10) {}
   void read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
     pixels[0] = static_cast<std::uint8_t>(index / 256);
     pixels[1] = static_cast<std::uint8_t>(index % 256);
   }
-
- private:
-  std::int64_t size_;
 };
 
 DataSplit split_of(std::int64_t size) {
@@ -37,8 +31,7 @@ DataSplit split_of(std::int64_t size) {
 std::vector<int> numbers_in(const Dataset& dataset) {
   std::vector<int> numbers;
   for (std::int64_t i = 0; i < dataset.size(); ++i) {
-    std::uint8_t pixels[2];
-    dataset.read(i, pixels);
+    const Bytes pixels = pixels_of(dataset, i);
     numbers.push_back(256 * pixels[0] + pixels[1]);
     EXPECT_EQ(dataset.label(i), numbers.back() % 10);
   }

@@ -195,9 +195,7 @@ TEST(Images, truncated_anywhere_are_refused_by_name) {
                             png_of(50, 40, PNG_COLOR_TYPE_RGB, 8, true, picture.bytes)}) {
     ASSERT_EQ(refusal_of_image(file).code, ExitCode::kDone);
     for (std::size_t size = 0; size + 16 < file.size(); size += 1 + size / 30) {
-      const Refusal found = refusal_of_image(first(file, size));
-      EXPECT_EQ(found.code, ExitCode::kBadData) << size << " of " << file.size();
-      EXPECT_TRUE(found.names("folder/some.image")) << found;
+      expect_refusal(refusal_of_image(first(file, size)), ExitCode::kBadData, {"folder/some.image"});
     }
   }
 }
@@ -217,9 +215,8 @@ TEST(Images, with_a_changed_byte_are_taken_or_refused) {
 
 TEST(Images, that_are_none_are_refused_by_their_header) {
   EXPECT_TRUE(refusal_of_header({}).names("the file is empty")) << refusal_of_header({});
-  const Refusal words = refusal_of_header({'G', 'I', 'F', '8', '9', 'a', 0, 1, 2});
-  EXPECT_EQ(words.code, ExitCode::kBadData);
-  EXPECT_TRUE(words.names("folder/some.image") && words.names("a GIF image; convert it to JPEG or PNG")) << words;
+  expect_refusal(refusal_of_header({'G', 'I', 'F', '8', '9', 'a', 0, 1, 2}), ExitCode::kBadData,
+                 {"folder/some.image", "a GIF image; convert it to JPEG or PNG"});
   const std::string page = "<html><body>429 Too Many Requests";
   EXPECT_TRUE(refusal_of_header({page.begin(), page.end()}).names("it is an HTML page: perhaps an error")) << page;
   EXPECT_TRUE(refusal_of_header({1, 2, 3}).names("it begins with 01 02 03, as neither"))
@@ -241,9 +238,9 @@ TEST(Images, that_promise_more_than_they_hold_are_refused_by_their_header) {
   const std::size_t place = place_of_size(jpeg);
   ASSERT_GT(place, 0u);
   const Refusal large = refusal_of_header(with(with(jpeg, place, 0xf0), place + 2, 0xf0));
-  EXPECT_TRUE(large.code == ExitCode::kBadData && large.names("at most 67108864")) << large;
+  expect_refusal(large, ExitCode::kBadData, {"at most 67108864"});
   const Refusal hollow = refusal_of_header(with(with(jpeg, place, 0x1f), place + 2, 0x1f));
-  EXPECT_TRUE(hollow.code == ExitCode::kBadData && hollow.names("can hold")) << hollow;
+  expect_refusal(hollow, ExitCode::kBadData, {"can hold"});
   // libpng refuses a header whose checksum is wrong. So libpng writes a real file of 60000 x 1 pixels, which is then
   // cut.
   const Bytes empty(60000 * 3);
@@ -254,7 +251,7 @@ TEST(Images, that_promise_more_than_they_hold_are_refused_by_their_header) {
 
 TEST(JpegImage, of_more_scans_than_any_program_writes_is_refused) {
   const Refusal found = refusal_of_image(jpeg_of(gradients(64, 64), JpegKind::kManyScans));
-  EXPECT_TRUE(found.code == ExitCode::kBadData && found.names("100 scans")) << found;
+  expect_refusal(found, ExitCode::kBadData, {"100 scans"});
 }
 
 TEST(JpegImage, of_a_kind_that_is_not_decoded_is_not_called_damaged) {
@@ -266,8 +263,7 @@ TEST(JpegImage, of_a_kind_that_is_not_decoded_is_not_called_damaged) {
   // 12 bits per value; lossless JPEG.
   for (const Bytes& other : {with(file, at + 4, 12), with(file, at + 1, 0xc3)}) {
     const Refusal found = refusal_of_image(other);
-    EXPECT_EQ(found.code, ExitCode::kBadData);
-    EXPECT_TRUE(found.names("libjpeg does not decode") && found.names("convert it")) << found;
+    expect_refusal(found, ExitCode::kBadData, {"libjpeg does not decode", "convert it"});
     EXPECT_FALSE(found.names("damaged")) << found;
   }
 }

@@ -60,26 +60,22 @@ TEST_F(ImageFolders, that_hold_something_else_are_refused_by_its_name) {
   EXPECT_EQ(refusal().code, ExitCode::kDone) << refusal();
   const auto refuses = [&](const std::string& name, const std::string& why) {
     add(name);
-    const Refusal found = refusal();
-    EXPECT_EQ(found.code, ExitCode::kBadData) << name;
-    EXPECT_TRUE(found.names((place() / name).string()) && found.names(why)) << found;
+    expect_refusal(refusal(), ExitCode::kBadData, {(place() / name).string(), why});
     fs::remove(place() / name);
   };
   refuses("test/a/scan.tiff", "no .jpg, .jpeg or .png");
   refuses("train/b/photo.HEIC", "convert it to JPEG or PNG");
   refuses("train/loose.jpeg", "stands in no class folder");
-  fs::create_directories(place() / "train/b/more");
-  EXPECT_TRUE(refusal().names("train/b/more is a folder inside a class folder")) << refusal();
-  fs::remove(place() / "train/b/more");
-  fs::create_directories(place() / "train/c");
-  EXPECT_TRUE(refusal().names("train/c holds no images")) << refusal();
-  fs::remove(place() / "train/c");
-  fs::create_directories(place() / "test/z");
-  EXPECT_TRUE(refusal().names("test/z is of a class that is not in") && refusal().names("remove it")) << refusal();
-  fs::remove(place() / "test/z");
+  const auto refuses_folder = [&](const std::string& folder, const std::vector<std::string>& words) {
+    fs::create_directories(place() / folder);
+    expect_refusal(refusal(), ExitCode::kBadData, words);
+    fs::remove(place() / folder);
+  };
+  refuses_folder("train/b/more", {"train/b/more is a folder inside a class folder"});
+  refuses_folder("train/c", {"train/c holds no images"});
+  refuses_folder("test/z", {"test/z is of a class that is not in", "remove it"});
   fs::create_symlink(place() / "gone.png", place() / "train/b/4.png");
-  EXPECT_EQ(refusal().code, ExitCode::kBadData);
-  EXPECT_TRUE(refusal().names("train/b/4.png is a link to a file that is not there")) << refusal();
+  expect_refusal(refusal(), ExitCode::kBadData, {"train/b/4.png is a link to a file that is not there"});
   fs::remove(place() / "train/b/4.png");
   fs::create_symlink("loop.png", place() / "train/b/loop.png");
   EXPECT_TRUE(refusal().names("train/b/loop.png is a loop of links")) << refusal();
@@ -119,10 +115,8 @@ TEST_F(ImageFolders, take_val_where_nothing_in_test_has_a_label) {
   fs::remove_all(place() / "test");
   fs::remove_all(place() / "val");
   add("test/5.png");
-  EXPECT_EQ(refusal().code, ExitCode::kUsage);
-  EXPECT_TRUE(refusal().names("test has images, but none in a folder of a class") &&
-              refusal().names("--image-test-share 0.2"))
-      << refusal();
+  expect_refusal(refusal(), ExitCode::kUsage,
+                 {"test has images, but none in a folder of a class", "--image-test-share 0.2"});
   add("train/a/6.png");
   add("train/b/7.png");
   EXPECT_EQ(open({{"image-test-share", "0.5"}}).test->size(), 2);
@@ -143,8 +137,7 @@ TEST_F(ImageFolders, tell_how_classes_of_their_parts_differ) {
 
 TEST_F(ImageFolders, whose_parts_are_spelled_otherwise_are_refused_with_what_is_looked_for) {
   for (const char* name : {"Train/a/1.png", "Train/b/2.png", "Test/a/3.png", "Test/b/4.png"}) add(name);
-  EXPECT_EQ(refusal().code, ExitCode::kBadData);
-  EXPECT_TRUE(refusal().names("Test/a is a folder inside a class folder, where only images may be")) << refusal();
+  expect_refusal(refusal(), ExitCode::kBadData, {"Test/a is a folder inside a class folder, where only images may be"});
   EXPECT_TRUE(refusal().names("folders named train and test (or val)")) << refusal();
 }
 
@@ -152,8 +145,7 @@ TEST_F(ImageFolders, beside_train_that_are_not_used_are_named) {
   for (const char* name : {"train/a/1.png", "train/a/2.png", "train/b/3.png", "train/b/4.png", "valid/a/5.png"}) {
     add(name);
   }
-  EXPECT_EQ(refusal().code, ExitCode::kUsage);
-  EXPECT_TRUE(refusal().names("valid stands beside train and is neither test nor val")) << refusal();
+  expect_refusal(refusal(), ExitCode::kUsage, {"valid stands beside train and is neither test nor val"});
   EXPECT_EQ(open({{"image-test-share", "0.4"}}).note,
             "test images held out of each class by --image-test-share 0.4; not used: valid/");
   add("val/a/6.png");
@@ -181,23 +173,22 @@ TEST_F(ImageFolders, are_known_again_by_the_names_of_files_and_classes) {
 }
 
 TEST_F(ImageFolders, without_images_are_missed_with_what_is_expected) {
-  EXPECT_TRUE(refusal().code == ExitCode::kInputMissing && refusal().names("a folder for each class")) << refusal();
+  expect_refusal(refusal(), ExitCode::kInputMissing, {"a folder for each class"});
   add("one/1.png");
-  EXPECT_TRUE(refusal().code == ExitCode::kInputMissing && refusal().names("1 class folder, expected at least 2"))
-      << refusal();
+  expect_refusal(refusal(), ExitCode::kInputMissing, {"1 class folder, expected at least 2"});
   add("two/2.png");
-  EXPECT_TRUE(refusal().code == ExitCode::kBadData && refusal().names("class one has one image (one/1.png)"))
-      << refusal();
+  expect_refusal(refusal(), ExitCode::kBadData, {"class one has one image (one/1.png)"});
   add("test/two/2.png");
-  EXPECT_TRUE(refusal().code == ExitCode::kInputMissing && refusal().names("but there is")) << refusal();
+  expect_refusal(refusal(), ExitCode::kInputMissing, {"but there is"});
   write_bytes(place() / "images.zip", {'P', 'K', 3, 4});
   for (const char* set : {"image-folder", "mnist"}) {
-    const Refusal packed = refusal_of([&] { open_dataset(set, {{"data-dir", (place() / "images.zip").string()}}); });
-    EXPECT_EQ(packed.code, ExitCode::kInputMissing);
-    EXPECT_TRUE(packed.names("images.zip (it is a ZIP archive: unpack it with unzip)")) << packed;
+    expect_refusal(refusal_of([&] {
+                     open_dataset(set, {{"data-dir", (place() / "images.zip").string()}});
+                   }),
+                   ExitCode::kInputMissing, {"images.zip (it is a ZIP archive: unpack it with unzip)"});
   }
   const Refusal unnamed = refusal_of([] { open_dataset("image-folder", {}); });
-  EXPECT_TRUE(unnamed.code == ExitCode::kInputMissing && unnamed.names("--data-dir")) << unnamed;
+  expect_refusal(unnamed, ExitCode::kInputMissing, {"--data-dir"});
 }
 
 TEST_F(ImageFolders, refuse_a_share_that_has_no_effect_or_no_meaning) {

@@ -42,11 +42,7 @@ class ImageFolders : public testing::Test {
 // The pairs (label, pixel value) of all images in a dataset whose images have a single colour.
 inline std::multiset<std::pair<int, int>> images_in(const Dataset& dataset) {
   std::multiset<std::pair<int, int>> images;
-  for (std::int64_t i = 0; i < dataset.size(); ++i) {
-    Bytes pixels(static_cast<std::size_t>(dataset.shape().size()));
-    dataset.read(i, pixels);
-    images.insert({dataset.label(i), pixels[0]});
-  }
+  for (std::int64_t i = 0; i < dataset.size(); ++i) images.insert({dataset.label(i), pixels_of(dataset, i)[0]});
   return images;
 }
 

@@ -266,9 +266,8 @@ TEST(Sampler, stratified_gives_every_part_of_every_step_each_class_share_to_with
 }
 
 TEST(Sampler, more_ranks_than_samples_is_refused) {
-  const Refusal refusal = refusal_of([] { Sampler(Sampling::kShard, 3, 4, 1, 0, {}); });
-  EXPECT_EQ(refusal.code, ExitCode::kConfiguration);
-  EXPECT_TRUE(refusal.names("4 ranks but only 3 training samples")) << refusal;
+  expect_refusal(refusal_of([] { Sampler(Sampling::kShard, 3, 4, 1, 0, {}); }), ExitCode::kConfiguration,
+                 {"4 ranks but only 3 training samples"});
   EXPECT_EQ(refusal_of([] { Sampler(Sampling::kShard, 3, 3, 1, 0, {}); }).code, ExitCode::kDone);
 }
 

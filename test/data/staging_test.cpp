@@ -106,9 +106,8 @@ TEST_F(Staging, follows_no_link_that_stands_among_the_copies) {
   }
   fs::rename(folder, place_.path() / "aside");
   fs::create_directory_symlink(place_.path() / "aside", folder);
-  const Refusal found = refusal_of([&] { stage(); });
-  EXPECT_EQ(found.code, ExitCode::kCannotCreate);
-  EXPECT_TRUE(found.names(folder.string()) && found.names("is a link, or no directory")) << found;
+  expect_refusal(refusal_of([&] { stage(); }), ExitCode::kCannotCreate,
+                 {folder.string(), "is a link, or no directory"});
 }
 
 TEST_F(Staging, keeps_sets_of_one_name_apart) {
@@ -129,20 +128,16 @@ TEST_F(Staging, is_done_by_one_of_several) {
 
 TEST_F(Staging, says_where_it_cannot_write) {
   write_bytes(place_.path() / "file", {1});
-  const Refusal found = refusal_of([&] { stage_files(from_, names_, place_.path() / "file"); });
-  EXPECT_EQ(found.code, ExitCode::kCannotCreate);
-  EXPECT_TRUE(found.names("--stage-to") && found.names("file")) << found;
+  expect_refusal(refusal_of([&] { stage_files(from_, names_, place_.path() / "file"); }), ExitCode::kCannotCreate,
+                 {"--stage-to", "file"});
 }
 
 // The file has a hole and is larger than the free space.
 TEST_F(Staging, says_that_there_is_no_room) {
   const std::uintmax_t size = fs::space(from_).available + (std::uintmax_t{1} << 32);
   fs::resize_file(from_ / names_[0], size);
-  const Refusal found = refusal_of([&] { stage(); });
-  EXPECT_EQ(found.code, ExitCode::kCannotCreate);
-  EXPECT_TRUE(found.names("no room for " + (from_ / names_[0]).string()) &&
-              found.names(std::to_string(size) + " bytes"))
-      << found;
+  expect_refusal(refusal_of([&] { stage(); }), ExitCode::kCannotCreate,
+                 {"no room for " + (from_ / names_[0]).string(), std::to_string(size) + " bytes"});
 }
 
 TEST(IdxImages, that_are_not_packed_stay_in_their_file) {
@@ -153,9 +148,7 @@ TEST(IdxImages, that_are_not_packed_stay_in_their_file) {
   split.train->read(29, pixels);
   fs::resize_file(place.path() / "train-images-idx3-ubyte", 16 + 29 * pixels.size());
   split.train->read(28, pixels);
-  const Refusal found = refusal_of([&] { split.train->read(29, pixels); });
-  EXPECT_EQ(found.code, ExitCode::kBadData);
-  EXPECT_TRUE(found.names("became shorter")) << found;
+  expect_refusal(refusal_of([&] { split.train->read(29, pixels); }), ExitCode::kBadData, {"became shorter"});
 }
 
 }  // namespace

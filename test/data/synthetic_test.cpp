@@ -9,12 +9,6 @@
 namespace eave {
 namespace {
 
-Bytes pixels_of(const Dataset& dataset, std::int64_t index) {
-  Bytes pixels(static_cast<std::size_t>(dataset.shape().size()));
-  dataset.read(index, pixels);
-  return pixels;
-}
-
 DataSplit small(std::map<std::string, std::string> given = {}) {
   given.insert({"synthetic-samples", "3000"});
   given.insert({"synthetic-test-samples", "300"});

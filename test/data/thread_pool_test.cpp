@@ -13,6 +13,7 @@
 #include "data/loading/read_ahead.h"
 #include "eave/loader.h"
 #include "test/allocations.h"
+#include "test/data/data_files.h"
 
 namespace eave {
 namespace {
@@ -38,16 +39,12 @@ TEST(ThreadPool, throws_what_the_first_part_to_fail_has_thrown_and_goes_on) {
   for (const int threads : {1, 2, 4, 8}) {
     ThreadPool pool(threads);
     for (int round = 0; round < 50; ++round) {
-      try {
-        pool.parallel_for(40, [&](std::int64_t part, int) {
-          // Parts after 11 fail sooner, but the exception of part 11 must be thrown.
-          if (part == 11) std::this_thread::sleep_for(std::chrono::microseconds(100));
-          if (part >= 11) throw std::runtime_error(std::to_string(part));
-        });
-        FAIL() << "nothing was thrown";
-      } catch (const std::runtime_error& error) {
-        EXPECT_EQ(std::string(error.what()), "11") << threads << " threads";
-      }
+      const auto fail = [](std::int64_t part, int) {
+        // Parts after 11 fail sooner, but the exception of part 11 must be thrown.
+        if (part == 11) std::this_thread::sleep_for(std::chrono::microseconds(100));
+        if (part >= 11) throw std::runtime_error(std::to_string(part));
+      };
+      EXPECT_EQ(thrown_by([&] { pool.parallel_for(40, fail); }), "11") << threads << " threads";
     }
     int sum = 0;
     std::mutex mutex;
@@ -71,13 +68,9 @@ TEST(ThreadPool, has_its_threads_work_at_the_same_time) {
 }
 
 // A dataset whose pixels are the sample's number. Samples from `first_bad` on cannot be read.
-class SlowNumbers : public Dataset {
+class SlowNumbers : public SmallDataset {
  public:
-  explicit SlowNumbers(std::int64_t first_bad) : first_bad_(first_bad) {}
-  std::int64_t size() const override { return 500; }
-  ImageShape shape() const override { return {4, 4, 1}; }
-  int classes() const override { return 10; }
-  std::int32_t label(std::int64_t index) const override { return static_cast<std::int32_t>(index % 10); }
+  explicit SlowNumbers(std::int64_t first_bad) : SmallDataset(500, {4, 4, 1}, 10), first_bad_(first_bad) {}
   void read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
     if (index % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
     if (index >= first_bad_) throw std::runtime_error(std::to_string(index));
@@ -140,12 +133,7 @@ TEST(LoaderThreads, that_fail_together_give_the_error_of_the_first_sample) {
   const auto bad = std::ranges::find_if(indices, [](std::int64_t index) { return index >= 250; });
   ASSERT_NE(bad, indices.end());
   for (const int threads : {1, 4}) {
-    try {
-      first_steps(numbers_with(threads, 250), 1);
-      FAIL() << "nothing was thrown";
-    } catch (const std::runtime_error& error) {
-      EXPECT_EQ(error.what(), std::to_string(*bad)) << threads << " threads";
-    }
+    EXPECT_EQ(thrown_by([&] { first_steps(numbers_with(threads, 250), 1); }), std::to_string(*bad)) << threads;
   }
 }
 
@@ -180,12 +168,7 @@ TEST(ReadAhead, throws_what_the_first_image_throws_each_time) {
   std::vector<std::uint8_t> pixels(16);
   ahead.read(0, pixels);
   for (const std::int64_t index : {64, 65, 300}) {
-    try {
-      ahead.read(index, pixels);
-      FAIL() << "nothing was thrown";
-    } catch (const std::runtime_error& error) {
-      EXPECT_EQ(error.what(), std::to_string(std::max<std::int64_t>(index, 70)));
-    }
+    EXPECT_EQ(thrown_by([&] { ahead.read(index, pixels); }), std::to_string(std::max<std::int64_t>(index, 70)));
   }
   ahead.read(3, pixels);
   EXPECT_EQ(pixels[0], 3);
