@@ -5,7 +5,6 @@
 
 #include "test/train/large_allocations.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {

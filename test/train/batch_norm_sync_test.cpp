@@ -7,7 +7,6 @@
 #include "eave/decorators.h"
 #include "test/communicator/recording_transport.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
@@ -35,21 +34,16 @@ TrainingSetting setting_of(const Deal& deal, const std::string& batch_norm) {
   return setting;
 }
 
-struct Trained {
+struct SyncedEnd {
   std::vector<float> parameters, statistics;
   std::vector<double> losses;  // of all ranks, by step
 };
 
 // Trains on `ranks` threads. Returns the results of all ranks.
-std::vector<Trained> train_in(const TrainingSetting& setting, int ranks) {
-  std::vector<Trained> ends(static_cast<std::size_t>(ranks));
-  on_ranks({"threads", ranks}, [&](Transport& transport) {
-    Training training(transport, setting);
-    training.run();
-    Trained& end = ends[static_cast<std::size_t>(transport.rank())];
-    end.parameters = training.parameters();
-    const ConstSlice statistics = training.replica().statistics.slice();
-    end.statistics.assign(statistics.begin(), statistics.end());
+std::vector<SyncedEnd> train_in(const TrainingSetting& setting, int ranks) {
+  return on_each_rank({"threads", ranks}, [&](Transport& transport) {
+    Trained training(transport, setting);
+    SyncedEnd end{training.parameters(), training.statistics(), {}};
     Sampler sampler(Sampling::kShard, setting.samples, ranks, setting.batch, setting.seed, {});
     for (std::size_t i = 0; i < training.steps.size(); ++i) {
       const std::int64_t in_epoch = static_cast<std::int64_t>(i) % sampler.steps_per_epoch();
@@ -58,18 +52,8 @@ std::vector<Trained> train_in(const TrainingSetting& setting, int ranks) {
       end.losses.push_back(sum_over_ranks(transport, {loss}).front() /
                            static_cast<double>(sampler.samples_of_all_ranks(in_epoch)));
     }
+    return end;
   });
-  return ends;
-}
-
-template <class Number>
-double distance_to(const std::vector<Number>& a, const std::vector<Number>& b) {
-  double difference = 0, norm = 0;
-  for (std::size_t i = 0; i < b.size(); ++i) {
-    difference += std::pow(double{a.at(i)} - double{b[i]}, 2);
-    norm += std::pow(double{b[i]}, 2);
-  }
-  return std::sqrt(difference / norm);
 }
 
 class BatchNormSync : public testing::TestWithParam<Deal> {};
@@ -78,17 +62,17 @@ class BatchNormSync : public testing::TestWithParam<Deal> {};
 // each use the moments of their own batch are a thousand times as far apart.
 TEST_P(BatchNormSync, p_ranks_at_batch_n_equal_one_rank_at_batch_pn) {
   const Deal deal = GetParam();
-  const Trained one = train_in(setting_of({1, deal.samples}, "per-rank"), 1).front();
-  const std::vector<Trained> ranks = train_in(setting_of(deal, "sync"), deal.ranks);
-  const Trained own = train_in(setting_of(deal, "per-rank"), deal.ranks).front();
+  const SyncedEnd one = train_in(setting_of({1, deal.samples}, "per-rank"), 1).front();
+  const std::vector<SyncedEnd> ranks = train_in(setting_of(deal, "sync"), deal.ranks);
+  const SyncedEnd own = train_in(setting_of(deal, "per-rank"), deal.ranks).front();
   ASSERT_EQ(one.losses.size(), 10u);
-  const Trained& first = ranks.front();
-  EXPECT_LT(distance_to(first.parameters, one.parameters), 1e-5);
-  EXPECT_LT(distance_to(first.statistics, one.statistics), 1e-5);
-  EXPECT_LT(distance_to(first.losses, one.losses), 1e-5);
-  EXPECT_GT(distance_to(own.parameters, one.parameters), 1e-2);
-  EXPECT_GT(distance_to(own.statistics, one.statistics), 1e-2);
-  for (const Trained& end : ranks) {
+  const SyncedEnd& first = ranks.front();
+  EXPECT_LT(relative_distance(first.parameters, one.parameters), 1e-5);
+  EXPECT_LT(relative_distance(first.statistics, one.statistics), 1e-5);
+  EXPECT_LT(relative_distance(first.losses, one.losses), 1e-5);
+  EXPECT_GT(relative_distance(own.parameters, one.parameters), 1e-2);
+  EXPECT_GT(relative_distance(own.statistics, one.statistics), 1e-2);
+  for (const SyncedEnd& end : ranks) {
     EXPECT_EQ(end.parameters, first.parameters);
     EXPECT_EQ(end.statistics, first.statistics);
   }
@@ -141,12 +125,10 @@ TEST(BatchNormSyncOnce, all_ranks_ask_for_the_same_sums_and_two_of_each_layer) {
 
 TEST(BatchNormSyncOnce, statistics_are_held_equal_on_all_ranks_as_parameters_are) {
   on_ranks({"threads", 2}, [&](Transport& transport) {
-    Training training(transport, setting_of({2, 97}, "sync"));
-    training.run();
+    Trained training(transport, setting_of({2, 97}, "sync"));
     ASSERT_EQ(training.communicator().replicated().size(), 3u) << "parameters, velocity, statistics";
     const std::vector<float> shown = statistics_for_consensus(training.parts(), training.plan());
-    const ConstSlice own = training.replica().statistics.slice();
-    EXPECT_EQ(shown, std::vector<float>(own.begin(), own.end()));
+    EXPECT_EQ(shown, training.statistics());
   });
 }
 
@@ -157,8 +139,7 @@ TEST(BatchNormSyncOnce, waiting_for_moments_is_counted_as_waiting) {
     const std::unique_ptr<Transport> slow = make_shaped_transport(transport, {.delay_seconds = 0.02});
     TrainingSetting setting = setting_of({2, 96}, "sync");
     setting.plan.steps = 4;
-    Training training(*slow, setting);
-    training.run();
+    Trained training(*slow, setting);
     double waiting = 0;
     for (const StepRecord& step : training.steps) waiting += step.waiting;
     EXPECT_GT(waiting, 4 * 6 * 0.02 / 2);
@@ -180,27 +161,23 @@ TEST(BatchNormSyncOnce, loss_that_is_not_finite_reaches_no_other_rank) {
     training.run();
     ASSERT_EQ(parameters.size(), 10u);
     EXPECT_NE(parameters[4], parameters[3]);
-    const ConstSlice statistics = training.replica().statistics.slice();
+    const std::vector<float> statistics = training.statistics();
     for (const float value : parameters.back()) ASSERT_TRUE(std::isfinite(value));
     for (const float value : statistics) ASSERT_TRUE(std::isfinite(value));
     EXPECT_TRUE(same_on_all_ranks(transport, parameters.back()));
-    EXPECT_TRUE(same_on_all_ranks(transport, std::vector<float>(statistics.begin(), statistics.end())));
+    EXPECT_TRUE(same_on_all_ranks(transport, statistics));
   });
 }
 
 TEST(BatchNormSyncOnce, is_refused_with_reproducible) {
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    TrainingSetting setting = setting_of({2, 96}, "sync");
-    setting.averaging.emplace_back("reproducible", "on");
-    try {
-      Training training(transport, setting);
-      ADD_FAILURE() << "both were taken";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kUsage);
-      EXPECT_NE(std::string(error.what()).find("--batch-norm sync"), std::string::npos) << error.what();
-      EXPECT_NE(std::string(error.what()).find("--reproducible"), std::string::npos) << error.what();
-    }
-  });
+  TrainingSetting setting = setting_of({2, 96}, "sync");
+  setting.averaging.emplace_back("reproducible", "on");
+  const EndedJob ended = run_job(2, [&](Transport& transport) { Training training(transport, setting); });
+  EXPECT_EQ(ended.code, 64);
+  for (const std::string& message : ended.messages) {
+    EXPECT_NE(message.find("--batch-norm sync"), std::string::npos) << message;
+    EXPECT_NE(message.find("--reproducible"), std::string::npos) << message;
+  }
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "device/cpu/flat.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
@@ -60,8 +59,7 @@ void expect_scores_of_one_rank(Transport& transport, const TrainingSetting& sett
   Training training(transport, setting);
   const EvaluationRecord record = training.run().evaluation;
   const auto parameters = gather(transport, training.parameters());
-  const ConstSlice mine = training.replica().statistics.slice();
-  const auto statistics = gather(transport, {mine.begin(), mine.end()});
+  const auto statistics = gather(transport, training.statistics());
   const std::vector<float> center = training.center(), mean = mean_over(parameters);
   const auto shared = [&](ConstSlice of) { return statistics_for(training.parts(), training.plan(), of); };
   expect_same(record.center, score_alone(training, center, shared(center)), "center");
@@ -127,8 +125,7 @@ TEST(Evaluation, is_the_same_record_on_all_ranks_but_for_the_time_it_took) {
     on_ranks({"threads", 3}, [&](Transport& transport) {
       TrainingSetting setting;
       setting.communicator = communicator;
-      Training training(transport, setting);
-      const EvaluationRecord record = training.run().evaluation;
+      const EvaluationRecord record = Training(transport, setting).run().evaluation;
       EXPECT_TRUE(same_on_all_ranks(
           transport, {static_cast<float>(record.center.loss), static_cast<float>(record.workers->mean.loss),
                       static_cast<float>(record.workers->best.loss), static_cast<float>(record.distance_mean)}));
@@ -166,18 +163,14 @@ TEST(Evaluation, of_the_center_changes_neither_workers_nor_center) {
       setting.averaging = frequent_exchanges(communicator);
       setting.model = kWithStatistics;
       setting.plan.statistics = NormStatistics::kRecompute;
-      Training training(transport, setting);
-      training.run();
+      Trained training(transport, setting);
       const std::vector<float> parameters = training.parameters(), center = training.center();
-      const ConstSlice statistics = training.replica().statistics.slice(),
-                       momentum = training.replica().view().optimizer.front();
-      const std::vector<float> kept_statistics(statistics.begin(), statistics.end());
-      const std::vector<float> kept_momentum(momentum.begin(), momentum.end());
+      const std::vector<float> statistics = training.statistics(), momentum = training.momentum();
       evaluate(training.parts(), training.plan(), false);
       EXPECT_EQ(training.parameters(), parameters);
       EXPECT_EQ(training.center(), center);
-      EXPECT_TRUE(std::ranges::equal(statistics, kept_statistics));
-      EXPECT_TRUE(std::ranges::equal(momentum, kept_momentum));
+      EXPECT_EQ(training.statistics(), statistics);
+      EXPECT_EQ(training.momentum(), momentum);
     });
   }
 }
@@ -211,9 +204,8 @@ TEST(AverageStatistics, of_one_rank_are_its_own) {
   on_ranks({"loopback", 1}, [](Transport& transport) {
     TrainingSetting setting;
     setting.model = kWithStatistics;
-    Training training(transport, setting);
-    training.run();
-    const ConstSlice mine = training.replica().statistics.slice();
+    Trained training(transport, setting);
+    const std::vector<float> mine = training.statistics();
     const std::vector<float> all = average_statistics(training.model(), transport, mine);
     for (std::size_t i = 0; i < mine.size(); ++i) EXPECT_FLOAT_EQ(all[i], mine[i]);
   });

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 #include "transport/decorators/forwarding.h"
 
 namespace eave {
@@ -36,11 +35,9 @@ class Lender final : public ForwardingTransport {
 TEST(LentGradients, are_summed_where_they_are_lent_and_train_the_same) {
   on_ranks({"threads", 2}, [](Transport& transport) {
     TrainingSetting setting;
-    Training own(transport, setting);
-    own.run();
+    Trained own(transport, setting);
     Lender lender(transport);
-    Training lent(lender, setting);
-    lent.run();
+    Trained lent(lender, setting);
     const std::size_t size = own.replica().gradients.size();
     EXPECT_EQ(lender.lent(), size);
     EXPECT_GE(lender.summed(), size * static_cast<std::size_t>(setting.plan.steps));
@@ -53,8 +50,7 @@ TEST(LentGradients, are_not_asked_for_where_none_are_averaged) {
     TrainingSetting setting;
     setting.communicator = "none";
     Lender lender(transport);
-    Training training(lender, setting);
-    training.run();
+    Trained training(lender, setting);
     EXPECT_EQ(lender.lent(), 0u);
   });
 }

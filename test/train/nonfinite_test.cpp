@@ -7,7 +7,6 @@
 #include "eave/agreement.h"
 #include "eave/job.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
@@ -64,55 +63,49 @@ std::vector<double> run_with_fault(Transport& transport, TrainingSetting setting
 
 class Nonfinite : public testing::TestWithParam<std::string> {
  protected:
-  TrainingSetting setting(int ranks) const {
-    TrainingSetting setting;
-    setting.communicator = GetParam();
-    setting.averaging = frequent_exchanges(GetParam(), ranks);
+  static TrainingSetting setting(int ranks) {
+    TrainingSetting setting = setting_with(GetParam(), ranks);
     setting.model = "conv2d 4 3x3 pad 1; batch_norm; relu; max_pool 2; flatten; dense 16; relu; dense classes";
     return setting;
+  }
+  // Runs `body` with each seed below `seeds` on 2 and on 4 ranks, if the method goes with these.
+  static void on_2_and_4_ranks(unsigned seeds, const std::function<void(Transport&, unsigned seed)>& body) {
+    for (const int ranks : {2, 4}) {
+      for (unsigned seed = 0; seed < seeds && goes_with(GetParam(), ranks); ++seed) {
+        on_ranks({"threads", ranks}, [&](Transport& transport) { body(transport, seed); });
+      }
+    }
   }
 };
 
 TEST_P(Nonfinite, loss_is_left_out_on_its_rank_alone_and_reaches_nobody) {
-  for (const int ranks : {2, 4}) {
-    const std::vector<std::string> names = communicator_names(ranks);
-    if (std::ranges::find(names, GetParam()) == names.end()) continue;
-    for (unsigned seed = 0; seed < 4; ++seed) {
-      on_ranks({"threads", ranks}, [&](Transport& transport) {
-        const TrainingSetting these = setting(ranks);
-        const Where where = somewhere(Kind::kNanLoss, ranks, these.plan.steps, seed);
-        const std::vector<double> left_out = run_with_fault(transport, these, where);
-        for (int rank = 0; rank < ranks; ++rank) {
-          EXPECT_EQ(left_out[static_cast<std::size_t>(rank)], rank == where.rank ? 1 : 0) << seed;
-        }
-      });
+  on_2_and_4_ranks(4, [](Transport& transport, unsigned seed) {
+    const TrainingSetting these = setting(transport.size());
+    const Where where = somewhere(Kind::kNanLoss, transport.size(), these.plan.steps, seed);
+    const std::vector<double> left_out = run_with_fault(transport, these, where);
+    for (int rank = 0; rank < transport.size(); ++rank) {
+      EXPECT_EQ(left_out[static_cast<std::size_t>(rank)], rank == where.rank ? 1 : 0) << seed;
     }
-  }
+  });
 }
 
 TEST_P(Nonfinite, gradient_stays_where_it_is_and_is_counted) {
-  for (const int ranks : {2, 4}) {
-    const std::vector<std::string> names = communicator_names(ranks);
-    if (std::ranges::find(names, GetParam()) == names.end()) continue;
-    for (unsigned seed = 0; seed < 6; ++seed) {
-      on_ranks({"threads", ranks}, [&](Transport& transport) {
-        TrainingSetting these = setting(ranks);
-        if (seed % 3 == 1) these.optimizer = {{"momentum", "0.9"}, {"nesterov", "on"}};
-        if (seed % 3 == 2) {
-          these.rule = "adamw";
-          these.optimizer = {};
-        }
-        const Kind kind = seed % 2 == 0 ? Kind::kNanGradient : Kind::kInfGradient;
-        const Where where = somewhere(kind, ranks, these.plan.steps, seed);
-        const bool averages = find_kind(communicator_kinds(), GetParam()).traits.averages_gradients;
-        const bool uses_optimizer = find_kind(communicator_kinds(), GetParam()).traits.uses_optimizer;
-        const std::vector<double> left_out = run_with_fault(transport, these, where);
-        for (int rank = 0; rank < ranks && uses_optimizer; ++rank) {
-          EXPECT_EQ(left_out[static_cast<std::size_t>(rank)], averages || rank == where.rank ? 1 : 0) << seed;
-        }
-      });
+  on_2_and_4_ranks(6, [](Transport& transport, unsigned seed) {
+    TrainingSetting these = setting(transport.size());
+    if (seed % 3 == 1) these.optimizer = {{"momentum", "0.9"}, {"nesterov", "on"}};
+    if (seed % 3 == 2) {
+      these.rule = "adamw";
+      these.optimizer = {};
     }
-  }
+    const Kind kind = seed % 2 == 0 ? Kind::kNanGradient : Kind::kInfGradient;
+    const Where where = somewhere(kind, transport.size(), these.plan.steps, seed);
+    const CommunicatorTraits& traits = find_kind(communicator_kinds(), GetParam()).traits;
+    const std::vector<double> left_out = run_with_fault(transport, these, where);
+    for (int rank = 0; rank < transport.size() && traits.uses_optimizer; ++rank) {
+      EXPECT_EQ(left_out[static_cast<std::size_t>(rank)], traits.averages_gradients || rank == where.rank ? 1 : 0)
+          << seed;
+    }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Communicators, Nonfinite, testing::ValuesIn(communicator_names(1)), in_identifiers);
@@ -127,8 +120,7 @@ TEST(NonfiniteLoss, leaves_parameters_and_momentum_as_they_were) {
     std::vector<std::vector<float>> parameters, velocities;
     training.at_step = [&](const StepRecord& step) {
       parameters.push_back(training.parameters());
-      const Slice velocity = training.replica().view().optimizer.front();
-      velocities.emplace_back(velocity.begin(), velocity.end());
+      velocities.push_back(training.momentum());
       EXPECT_EQ(std::isnan(step.loss), step.step == 5);
       EXPECT_EQ(step.nonfinite, step.step == 5 ? 1 : 0);
     };
@@ -175,7 +167,7 @@ TEST(NonfiniteGradient, keeps_its_element_and_moves_all_others) {
 TEST(NonfiniteSteps, in_a_row_end_the_job_at_the_limit_and_not_before) {
   for (const std::int64_t limit : {1, 3}) {
     std::int64_t steps = 0;
-    const int code = find_kind(transport_kinds(), "loopback").run(1, [&](Transport& transport) {
+    const EndedJob ended = run_job(1, [&](Transport& transport) {
       TrainingSetting setting;
       setting.plan.nonfinite_limit = limit;
       Training training(transport, setting);
@@ -186,7 +178,7 @@ TEST(NonfiniteSteps, in_a_row_end_the_job_at_the_limit_and_not_before) {
       };
       training.run();
     });
-    EXPECT_EQ(code, 76);
+    EXPECT_EQ(ended.code, 76);
     EXPECT_EQ(steps, 4 + limit);
   }
 }
@@ -195,7 +187,7 @@ TEST(NonfiniteAbort, ends_the_job_with_the_first) {
   for (const Kind kind : {Kind::kNanLoss, Kind::kNanGradient}) {
     for (const std::string communicator : {"allreduce", "easgd"}) {
       std::int64_t steps = 0;
-      const int code = find_kind(transport_kinds(), "threads").run(2, [&](Transport& transport) {
+      const EndedJob ended = run_job(2, [&](Transport& transport) {
         TrainingSetting setting;
         setting.communicator = communicator;
         setting.plan.on_nonfinite = OnNonfinite::kAbort;
@@ -206,7 +198,7 @@ TEST(NonfiniteAbort, ends_the_job_with_the_first) {
         };
         training.run();
       });
-      EXPECT_EQ(code, 76) << communicator;
+      EXPECT_EQ(ended.code, 76) << communicator;
       EXPECT_LE(steps, 5) << communicator;
     }
   }

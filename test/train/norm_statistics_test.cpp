@@ -2,11 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "eave/random.h"
+#include "test/temporary_directory.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
@@ -67,10 +66,6 @@ Rows normalised(const Rows& batch, const std::vector<float>& scale, const std::v
   return output;
 }
 
-std::vector<float> part(const std::vector<float>& arena, const TensorInfo& tensor) {
-  return {arena.begin() + tensor.offset, arena.begin() + tensor.offset + tensor.size};
-}
-
 std::vector<float> random_parameters(std::int64_t size) {
   RandomStream random({.seed = 4, .purpose = Purpose::kTest}, 0);
   std::vector<float> parameters(static_cast<std::size_t>(size));
@@ -79,8 +74,8 @@ std::vector<float> random_parameters(std::int64_t size) {
 }
 
 void expect_moments(const std::vector<float>& statistics, const Model& model, std::size_t norm, const Rows& rows) {
-  const std::vector<float> means = part(statistics, model.statistics()[2 * norm]);
-  const std::vector<float> variances = part(statistics, model.statistics()[2 * norm + 1]);
+  const std::vector<float> means = values_of_tensor(statistics, model.statistics()[2 * norm]);
+  const std::vector<float> variances = values_of_tensor(statistics, model.statistics()[2 * norm + 1]);
   for (std::size_t channel = 0; channel < kChannels; ++channel) {
     Moments expected = moments_of(rows[channel]);
     // Like PyTorch's running_var, the variance is divided by N - 1.
@@ -98,8 +93,8 @@ TEST(RecomputedStatistics, are_those_of_a_whole_pass_in_double) {
       Training training(transport, measured("batch_norm; relu; batch_norm; flatten; dense classes"));
       const Model& model = training.model();
       const std::vector<float> parameters = random_parameters(model.parameter_size());
-      const std::vector<float> scale = part(parameters, model.parameters()[0]);
-      const std::vector<float> shift = part(parameters, model.parameters()[1]);
+      const std::vector<float> scale = values_of_tensor(parameters, model.parameters()[0]);
+      const std::vector<float> shift = values_of_tensor(parameters, model.parameters()[1]);
       Sampler sampler(Sampling::kShard, 100, 1, 16, 1, {});
       Rows first(kChannels), second(kChannels);
       for (std::int64_t step = 0; step < 7; ++step) {
@@ -127,9 +122,8 @@ TEST(RecomputedStatistics, of_one_batch_are_what_a_step_moves_running_averages_t
     setting.plan.recompute_batches = 1;
     setting.plan.steps = 1;
     setting.rate = {{"lr", "1e-30"}};
-    Training training(transport, setting);
-    training.run();
-    const ConstSlice moved = training.replica().statistics.slice();
+    Trained training(transport, setting);
+    const std::vector<float> moved = training.statistics();
     const std::vector<float> measured = statistics_for(training.parts(), training.plan(), training.parameters());
     const TensorInfo& variance = training.model().statistics()[1];
     for (auto i = static_cast<std::size_t>(variance.offset); i < static_cast<std::size_t>(variance.offset + 3); ++i) {
@@ -180,10 +174,8 @@ TEST(LocalStatistics, are_rank_0s) {
     setting.communicator = "easgd";
     setting.averaging = {{"tau", "3"}};
     setting.plan.statistics = NormStatistics::kLocal;
-    Training training(transport, setting);
-    training.run();
-    const ConstSlice mine = training.replica().statistics.slice();
-    const auto of_ranks = gather(transport, {mine.begin(), mine.end()});
+    Trained training(transport, setting);
+    const auto of_ranks = gather(transport, training.statistics());
     EXPECT_NE(of_ranks[0], of_ranks[1]);
     EXPECT_EQ(statistics_for(training.parts(), training.plan(), training.center()), of_ranks[0]);
   });
@@ -192,10 +184,8 @@ TEST(LocalStatistics, are_rank_0s) {
 class Statistics : public testing::TestWithParam<std::string> {};
 
 TrainingSetting with_norm(const std::string& communicator, NormStatistics statistics) {
-  TrainingSetting setting;
+  TrainingSetting setting = setting_with(communicator);
   setting.model = "conv2d 4 3x3 no_bias; batch_norm; relu; global_pool; dropout 0.2; dense classes";
-  setting.communicator = communicator;
-  setting.averaging = frequent_exchanges(communicator);
   setting.plan.evaluate_every_steps = 4;
   setting.plan.statistics = statistics;
   setting.plan.recompute_batches = 5;
@@ -206,11 +196,9 @@ TEST_P(Statistics, of_the_center_leave_training_alone) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     std::vector<std::vector<float>> parameters, statistics;
     for (const auto kind : {NormStatistics::kAverage, NormStatistics::kLocal, NormStatistics::kRecompute}) {
-      Training training(transport, with_norm(GetParam(), kind));
-      training.run();
+      Trained training(transport, with_norm(GetParam(), kind));
       parameters.push_back(training.parameters());
-      const ConstSlice mine = training.replica().statistics.slice();
-      statistics.emplace_back(mine.begin(), mine.end());
+      statistics.push_back(training.statistics());
     }
     EXPECT_EQ(parameters[1], parameters[0]);
     EXPECT_EQ(parameters[2], parameters[0]);
@@ -220,26 +208,23 @@ TEST_P(Statistics, of_the_center_leave_training_alone) {
 }
 
 TEST_P(Statistics, of_a_run_that_was_resumed_have_the_same_bits) {
-  const std::filesystem::path directory =
-      std::filesystem::path(testing::TempDir()) / ("eave-statistics-" + identifier(GetParam()));
-  std::filesystem::remove_all(directory);
+  const TemporaryDirectory directory;
   on_ranks({"threads", 2}, [&](Transport& transport) {
     TrainingSetting setting = with_norm(GetParam(), NormStatistics::kRecompute);
-    Training whole(transport, setting);
-    const EvaluationRecord expected = whole.run().evaluation;
-    setting.plan.checkpoints.directory = directory;
+    Trained whole(transport, setting);
+    const EvaluationRecord& expected = whole.result.evaluation;
+    setting.plan.checkpoints.directory = directory.path();
     setting.plan.steps = 8;
     Training(transport, setting).run();
     setting.plan.first_step = 8;
     setting.plan.steps = 12;
-    Training resumed(transport, setting);
-    const EvaluationRecord record = resumed.run().evaluation;
+    Trained resumed(transport, setting);
+    const EvaluationRecord& record = resumed.result.evaluation;
     EXPECT_EQ(statistics_for(resumed.parts(), resumed.plan(), resumed.center()),
               statistics_for(whole.parts(), whole.plan(), whole.center()));
     EXPECT_EQ(record.center.loss, expected.center.loss);
     EXPECT_EQ(record.center.accuracy, expected.center.accuracy);
   });
-  std::filesystem::remove_all(directory);
 }
 
 INSTANTIATE_TEST_SUITE_P(With, Statistics, testing::ValuesIn(communicator_names(3)), in_identifiers);

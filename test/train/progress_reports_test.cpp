@@ -7,26 +7,18 @@
 
 #include "eave/job.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
 
 // A dataset whose samples take 5 ms each to read, so a batch of 8 takes 40 ms.
-class SlowImages final : public Dataset {
+class SlowImages final : public CraftedImages {
  public:
-  explicit SlowImages(std::int64_t size) : images_(size) {}
-  std::int64_t size() const override { return images_.size(); }
-  ImageShape shape() const override { return images_.shape(); }
-  int classes() const override { return images_.classes(); }
-  std::int32_t label(std::int64_t index) const override { return images_.label(index); }
+  using CraftedImages::CraftedImages;
   void read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    images_.read(index, pixels);
+    CraftedImages::read(index, pixels);
   }
-
- private:
-  CraftedImages images_;
 };
 
 DataSplit slow_data(const TrainingSetting& setting) {
@@ -73,22 +65,13 @@ std::vector<float> losses(const std::vector<StepRecord>& records) {
   return values;
 }
 
-class Records : public testing::TestWithParam<std::string> {
- protected:
-  TrainingSetting setting() const {
-    TrainingSetting setting;
-    setting.communicator = GetParam();
-    setting.averaging = frequent_exchanges(GetParam());
-    return setting;
-  }
-};
+class Records : public OfMethods {};
 
 TEST_P(Records, come_to_rank_0_as_each_rank_told_them) {
   on_ranks({"threads", 3}, [&](Transport& transport) {
     TrainingSetting these = setting();
     these.plan.evaluate_every_steps = 5;
-    Training training(transport, these);
-    training.run();
+    Trained training(transport, these);
     EXPECT_EQ(training.evaluations.size(), 3u);  // after steps 5, 10 and 12
     const std::vector<std::vector<float>> all = gather(transport, losses(training.steps));
     if (transport.rank() != 0) {

@@ -8,26 +8,17 @@
 #include "eave/job.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
 
-std::vector<std::string> methods() {
-  std::vector<std::string> names;
-  for (const CommunicatorKind& kind : communicator_kinds()) {
-    if (kind.traits.exchanges_together) names.push_back(kind.name);
-  }
-  return names;
-}
+std::vector<std::string> methods() { return methods_with(&CommunicatorTraits::exchanges_together); }
 
 class ReplicaFault : public testing::TestWithParam<std::string> {
  protected:
   // Exchanges follow steps 3, 6, 9, ... Replicas are compared after steps 6, 12, ...
   TrainingSetting setting(unsigned seed, bool is_here) const {
-    TrainingSetting setting;
-    setting.communicator = GetParam();
-    setting.averaging = frequent_exchanges(GetParam());
+    TrainingSetting setting = setting_with(GetParam());
     setting.plan.replica_hash_every = 6;
     setting.plan.steps = 30;
     std::mt19937 random(seed);
@@ -42,20 +33,12 @@ class ReplicaFault : public testing::TestWithParam<std::string> {
 TEST_P(ReplicaFault, ends_the_run_with_70_and_names_the_rank) {
   for (unsigned seed = 0; seed < 8; ++seed) {
     const int wrong = static_cast<int>(seed % 3);
-    std::vector<std::string> texts(3);
-    const int code = find_kind(transport_kinds(), "threads").run(3, [&](Transport& transport) {
-      Training training(transport, setting(seed, transport.rank() == wrong));
-      try {
-        training.run();
-      } catch (const AgreedError& error) {
-        texts[static_cast<std::size_t>(transport.rank())] = error.what();
-        throw;
-      }
-    });
-    EXPECT_EQ(code, 70) << seed;
-    EXPECT_NE(texts[0].find("after step 6 rank " + std::to_string(wrong) + " on "), std::string::npos) << texts[0];
-    EXPECT_EQ(texts[1], texts[0]);
-    EXPECT_EQ(texts[2], texts[0]);
+    const EndedJob ended =
+        run_job(3, [&](Transport& transport) { Training(transport, setting(seed, transport.rank() == wrong)).run(); });
+    EXPECT_EQ(ended.code, 70) << seed;
+    const std::string& text = ended.messages[0];
+    EXPECT_NE(text.find("after step 6 rank " + std::to_string(wrong) + " on "), std::string::npos) << text;
+    EXPECT_EQ(ended.messages, std::vector<std::string>(3, text));
   }
 }
 
@@ -79,21 +62,20 @@ TEST_P(ReplicaFault, is_repaired_from_the_majority_to_the_bits_of_a_run_without_
 }
 
 TEST_P(ReplicaFault, without_a_majority_ends_the_run_with_70) {
-  const int code = find_kind(transport_kinds(), "threads").run(2, [&](Transport& transport) {
+  const EndedJob ended = run_job(2, [&](Transport& transport) {
     TrainingSetting these = setting(1, transport.rank() == 1);
     these.plan.on_replica_fault = OnReplicaFault::kRepair;
     Training(transport, these).run();
   });
-  EXPECT_EQ(code, 70);
+  EXPECT_EQ(ended.code, 70);
 }
 
 // A checkpoint that was saved with a flipped bit, or loaded with one, must not start a run.
 TEST_P(ReplicaFault, that_was_loaded_from_a_checkpoint_is_found_before_the_first_step) {
   const TemporaryDirectory temporary;
-  std::string text;
   int steps = 0;
   const auto run = [&](std::int64_t first_step) {
-    return find_kind(transport_kinds(), "threads").run(3, [&](Transport& transport) {
+    return run_job(3, [&](Transport& transport) {
       TrainingSetting these = setting(3, first_step == 0 && transport.rank() == 1);
       these.plan.replica_hash_every = first_step;
       these.plan.first_step = first_step;
@@ -101,17 +83,14 @@ TEST_P(ReplicaFault, that_was_loaded_from_a_checkpoint_is_found_before_the_first
       these.plan.checkpoints = {.directory = temporary.path() / "checkpoint", .every_steps = 6};
       Training training(transport, these);
       if (first_step > 0 && transport.rank() == 0) training.at_step = [&](const StepRecord&) { ++steps; };
-      try {
-        training.run();
-      } catch (const AgreedError& error) {
-        if (transport.rank() == 0) text = error.what();
-        throw;
-      }
+      training.run();
     });
   };
   run(0);  // its exit code does not matter: the flipped bit may make it diverge
-  EXPECT_EQ(run(6), 70);
+  const EndedJob ended = run(6);
+  EXPECT_EQ(ended.code, 70);
   EXPECT_EQ(steps, 0);
+  const std::string& text = ended.messages[0];
   EXPECT_NE(text.find("as loaded from the checkpoint of step 6 rank 1 on "), std::string::npos) << text;
 }
 
@@ -122,13 +101,9 @@ TEST(ReplicaHash, changes_no_bit_of_a_run) {
     std::vector<std::vector<float>> ends;
     for (const std::int64_t every : {0, 1, 5}) {
       on_ranks({"threads", 2}, [&](Transport& transport) {
-        TrainingSetting setting;
-        setting.communicator = method;
-        setting.averaging = frequent_exchanges(method);
+        TrainingSetting setting = setting_with(method);
         setting.plan.replica_hash_every = every;
-        Training training(transport, setting);
-        training.run();
-        const std::vector<float> center = training.center();
+        const std::vector<float> center = Trained(transport, setting).center();
         if (transport.rank() == 0) ends.push_back(center);
       });
     }

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
@@ -27,27 +26,11 @@ struct End {
   friend bool operator==(const End&, const End&) = default;
 };
 
-End end_of(const Replica& replica, Optimizer& optimizer) {
-  End end;
-  const auto read = [&](ConstSlice from, std::vector<float>& into) {
-    into.resize(from.size());
-    replica.device.read(from, into);
-  };
-  read(replica.parameters.slice(), end.parameters);
-  read(replica.statistics.slice(), end.statistics);
-  read(optimizer.state().front(), end.velocity);
-  return end;
-}
+End end_of(const Training& training) { return {training.parameters(), training.statistics(), training.momentum()}; }
 
 // Trains on `ranks` threads. Returns the results of all ranks.
 std::vector<End> train_on(int ranks, const TrainingSetting& setting) {
-  std::vector<End> ends(static_cast<std::size_t>(ranks));
-  on_ranks({"threads", ranks}, [&](Transport& transport) {
-    Training training(transport, setting);
-    training.run();
-    ends[static_cast<std::size_t>(transport.rank())] = end_of(training.replica(), training.replica().optimizer);
-  });
-  return ends;
+  return on_each_rank({"threads", ranks}, [&](Transport& transport) { return end_of(Trained(transport, setting)); });
 }
 
 TEST(Reproducible, ends_with_the_same_bits_on_1_2_4_and_8_ranks) {
@@ -103,9 +86,8 @@ TEST(Reproducible, gradients_and_statistics_are_those_of_micro_batches_summed_in
     TrainingSetting setting = setting_for(2);
     setting.plan.steps = 1;
     Training training(transport, setting);
-    Replica& replica = training.replica();
     const std::vector<float> parameters = training.parameters();
-    const std::vector<float> statistics(replica.statistics.slice().begin(), replica.statistics.slice().end());
+    const std::vector<float> statistics = training.statistics();
     Sampler sampler(Sampling::kShard, setting.samples, 1, kBatch, setting.seed, {});
     Loader loader(training.data(), sampler, {setting.augmentation, setting.seed, 0, 0, 1});
     const Batch& all = loader.next();
@@ -124,7 +106,7 @@ TEST(Reproducible, gradients_and_statistics_are_those_of_micro_batches_summed_in
       for (float& value : moved.back()) value *= 3.0f / 24;
     }
     training.run();
-    const End end = end_of(replica, replica.optimizer);
+    const End end = end_of(training);
     EXPECT_EQ(end.velocity, sum_in_pairs(gradients)) << "of the first step, from rest";
     EXPECT_EQ(end.statistics, sum_in_pairs(moved));
   });
@@ -132,18 +114,11 @@ TEST(Reproducible, gradients_and_statistics_are_those_of_micro_batches_summed_in
 
 TEST(Reproducible, refuses_what_makes_no_tree) {
   const auto refusal = [](int ranks, const Given& more) {
-    std::string text;
-    on_ranks({"threads", ranks}, [&](Transport& transport) {
-      TrainingSetting setting = setting_for(1);
-      for (const auto& given : more) setting.averaging.push_back(given);  // the last value of an option counts
-      try {
-        Training training(transport, setting);
-      } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ExitCode::kUsage);
-        if (transport.rank() == 0) text = error.what();
-      }
-    });
-    return text;
+    TrainingSetting setting = setting_for(1);
+    for (const auto& given : more) setting.averaging.push_back(given);  // the last value of an option counts
+    const EndedJob ended = run_job(ranks, [&](Transport& transport) { Training training(transport, setting); });
+    EXPECT_EQ(ended.code, 64);
+    return ended.messages[0];
   };
   EXPECT_NE(refusal(3, {}).find("3 ranks do not divide them"), std::string::npos);
   EXPECT_NE(refusal(2, {{"micro-batches", "1"}}).find("2 ranks do not divide them"), std::string::npos);

@@ -5,40 +5,19 @@
 #include <cmath>
 
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
 
 // Trains on `ranks`. Returns the parameters of every rank.
 std::vector<std::vector<float>> train_everywhere(const Ranks& ranks, const TrainingSetting& setting) {
-  std::vector<std::vector<float>> parameters(static_cast<std::size_t>(ranks.count));
-  on_ranks(ranks, [&](Transport& transport) {
-    Training training(transport, setting);
-    training.run();
-    parameters[static_cast<std::size_t>(transport.rank())] = training.parameters();
-  });
-  return parameters;
+  return on_each_rank(ranks, [&](Transport& transport) { return Trained(transport, setting).parameters(); });
 }
 
 std::vector<TensorInfo> tensors_of(const TrainingSetting& setting) {
   std::vector<TensorInfo> tensors;
   on_ranks({"loopback", 1}, [&](Transport& transport) { tensors = Training(transport, setting).model().parameters(); });
   return tensors;
-}
-
-double relative_distance(const std::vector<float>& a, const std::vector<float>& b) {
-  double difference = 0, norm = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    difference += (double{a[i]} - b[i]) * (double{a[i]} - b[i]);
-    norm += double{b[i]} * b[i];
-  }
-  return std::sqrt(difference / norm);
-}
-
-std::vector<float> part(const std::vector<float>& parameters, const TensorInfo& tensor) {
-  const auto first = parameters.begin() + tensor.offset;
-  return {first, first + tensor.size};
 }
 
 struct Dealing {
@@ -53,10 +32,9 @@ class SameTraining : public testing::TestWithParam<std::tuple<int, Dealing>> {};
 // of a step's sums depends on the number of ranks, so the bits differ.
 TEST_P(SameTraining, p_ranks_at_batch_n_equal_one_rank_at_batch_pn) {
   const auto& [ranks, dealing] = GetParam();
-  TrainingSetting setting;
+  TrainingSetting setting = setting_with("allreduce");
   setting.samples = dealing.samples;
   setting.sampling = dealing.sampling;
-  setting.averaging = frequent_exchanges("allreduce");
   setting.plan.steps = 50;
   setting.batch = 24;
   const std::vector<float> alone = train_everywhere({"loopback", 1}, setting).front();
@@ -64,7 +42,8 @@ TEST_P(SameTraining, p_ranks_at_batch_n_equal_one_rank_at_batch_pn) {
   const std::vector<std::vector<float>> together = train_everywhere({"threads", ranks}, setting);
   for (const std::vector<float>& parameters : together) EXPECT_EQ(parameters, together.front());
   for (const TensorInfo& tensor : tensors_of(setting)) {
-    EXPECT_LT(relative_distance(part(together.front(), tensor), part(alone, tensor)), 1e-5) << tensor.name;
+    EXPECT_LT(relative_distance(values_of_tensor(together.front(), tensor), values_of_tensor(alone, tensor)), 1e-5)
+        << tensor.name;
   }
 }
 
@@ -89,9 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
 class SameBits : public testing::TestWithParam<std::string> {
  protected:
   TrainingSetting setting() const {
-    TrainingSetting setting;
-    setting.communicator = GetParam();
-    setting.averaging = frequent_exchanges(GetParam());
+    TrainingSetting setting = setting_with(GetParam());
     setting.samples = 97;
     setting.plan.steps = 20;
     return setting;

@@ -3,7 +3,6 @@
 
 #include "eave/decorators.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
@@ -11,9 +10,7 @@ namespace {
 class Watch : public testing::TestWithParam<std::string> {
  protected:
   TrainingSetting setting(std::int64_t steps) const {
-    TrainingSetting setting;
-    setting.communicator = GetParam();
-    setting.averaging = frequent_exchanges(GetParam());
+    TrainingSetting setting = setting_with(GetParam());
     setting.plan.steps = steps;
     setting.plan.watch_every_steps = 10;
     return setting;
@@ -31,8 +28,7 @@ TEST_P(Watch, names_the_slow_rank_within_50_of_its_steps_or_at_the_first_evaluat
         TrainingSetting these = setting(60);
         these.plan.computing_seconds = 0.002;
         if (transport.rank() == slow) these.plan.slow_factor = 10;
-        Training training(transport, these);
-        training.run();
+        Trained training(transport, these);
         if (transport.rank() != 0) {
           EXPECT_TRUE(training.stragglers.empty());
           return;
@@ -58,8 +54,7 @@ TEST(WatchOnce, what_ranks_wait_where_they_measure_together_is_waiting) {
     setting.plan.steps = 12;
     setting.plan.watch_every_steps = 10;
     if (transport.rank() == 1) setting.plan.computing_seconds = 0.02;
-    Training training(transport, setting);
-    training.run();
+    Trained training(transport, setting);
     if (transport.rank() != 0) return;
     ASSERT_EQ(training.steps.size(), 12u);
     EXPECT_GT(training.steps[10].waiting, 0.1);
@@ -75,9 +70,7 @@ TEST_P(Watch, changes_no_bit_of_training) {
     for (const std::int64_t every : {0, 3}) {
       TrainingSetting these = setting(20);
       these.plan.watch_every_steps = every;
-      Training training(transport, these);
-      training.run();
-      ends.push_back(training.parameters());
+      ends.push_back(Trained(transport, these).parameters());
     }
     EXPECT_EQ(ends[0], ends[1]);
   });
@@ -99,8 +92,7 @@ TEST(ReplicaHash, is_not_waited_for_while_an_exchange_is_under_way) {
     LinkShape shape;
     shape.bytes_per_second = 12e3;
     const std::unique_ptr<Transport> slow = make_shaped_transport(transport, shape);
-    Training training(*slow, setting);
-    training.run();
+    Trained training(*slow, setting);
     double longest = 0;
     for (std::size_t step = 121; step < 199; ++step) {
       const StepRecord& each = training.steps.at(step);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 #include "train/loop/fault_injection.h"
 
 namespace eave {
@@ -31,15 +30,11 @@ TEST(StepPace, gives_the_forward_pass_a_third_and_every_gradient_its_part_of_the
 TEST(StepPace, makes_steps_longer_and_changes_no_bit) {
   for (const std::string communicator : {"allreduce", "easgd"}) {
     on_ranks({"threads", 2}, [&](Transport& transport) {
-      TrainingSetting setting;
-      setting.communicator = communicator;
-      setting.averaging = frequent_exchanges(communicator);
+      TrainingSetting setting = setting_with(communicator);
       setting.plan.steps = 4;
-      Training usual(transport, setting);
-      usual.run();
+      Trained usual(transport, setting);
       setting.plan.computing_seconds = kSeconds;
-      Training slow(transport, setting);
-      slow.run();
+      Trained slow(transport, setting);
       ASSERT_EQ(slow.steps.size(), 4u);
       for (const StepRecord& step : slow.steps) EXPECT_GE(step.computing, 0.99 * kSeconds) << step.step;
       EXPECT_EQ(slow.parameters(), usual.parameters());

@@ -9,28 +9,18 @@
 #include "eave/agreement.h"
 #include "eave/job.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
 
-class Steps : public testing::TestWithParam<std::string> {
- protected:
-  TrainingSetting setting() const {
-    TrainingSetting setting;
-    setting.communicator = GetParam();
-    setting.averaging = frequent_exchanges(GetParam());
-    return setting;
-  }
-};
+class Steps : public OfMethods {};
 
 // Maps the number of samples that all ranks have used before a step to the learning rate of this step.
 std::map<std::int64_t, double> rates_by_samples(int ranks, TrainingSetting setting) {
   std::map<std::int64_t, double> rates;
   setting.plan.steps = 3 * setting.samples / (ranks * setting.batch);
   on_ranks({"threads", ranks}, [&](Transport& transport) {
-    Training training(transport, setting);
-    training.run();
+    Trained training(transport, setting);
     if (transport.rank() != 0) return;
     std::int64_t seen = 0;
     for (const StepRecord& step : training.steps) {
@@ -126,8 +116,7 @@ TEST_P(Steps, of_a_slow_rank_take_so_much_longer) {
     these.plan.steps = 40;
     these.averaging = {};  // easgd: ranks meet every 10 steps
     if (transport.rank() == 1) these.plan.slow_factor = 8;
-    Training training(transport, these);
-    training.run();
+    Trained training(transport, these);
     double computing = 0;
     for (const StepRecord& step : training.steps) computing += step.computing;
     const std::vector<double> of_ranks = sum_over_ranks(
@@ -136,9 +125,7 @@ TEST_P(Steps, of_a_slow_rank_take_so_much_longer) {
   });
 }
 
-int exit_code(int ranks, const std::function<void(Transport&)>& body) {
-  return find_kind(transport_kinds(), ranks == 1 ? "loopback" : "threads").run(ranks, body);
-}
+int exit_code(int ranks, const std::function<void(Transport&)>& body) { return run_job(ranks, body).code; }
 
 TEST(LastStep, that_diverges_ends_the_job_with_76) {
   for (int ranks : {1, 2}) {
@@ -146,8 +133,7 @@ TEST(LastStep, that_diverges_ends_the_job_with_76) {
       TrainingSetting setting;
       setting.rate = {{"lr", "500000"}};
       setting.plan.steps = 2;  // the losses of both steps are finite, but the parameters after them are not
-      Training training(transport, setting);
-      training.run();
+      Trained training(transport, setting);
       ADD_FAILURE() << "the test loss is " << training.evaluations.back().center.loss;
     });
     EXPECT_EQ(code, 76);
@@ -156,31 +142,23 @@ TEST(LastStep, that_diverges_ends_the_job_with_76) {
 
 TEST_P(Steps, that_diverge_end_the_job_with_76) {
   for (int ranks : {1, 2, 4}) {
-    const int code = exit_code(ranks, [&](Transport& transport) {
-      TrainingSetting these = setting();
-      these.rate = {{"lr", "500000"}};
-      these.plan.steps = 40;
-      Training(transport, these).run();
-    });
-    EXPECT_EQ(code, 76);
+    TrainingSetting these = setting();
+    these.rate = {{"lr", "500000"}};
+    these.plan.steps = 40;
+    EXPECT_EQ(exit_code(ranks, [&](Transport& transport) { Training(transport, these).run(); }), 76);
   }
 }
 
 // A dataset whose read() fails after some reads, for tests in which reading fails on one rank, in one step.
-class BrokenImages final : public Dataset {
+class BrokenImages final : public CraftedImages {
  public:
-  BrokenImages(std::int64_t size, std::int64_t reads) : images_(size), reads_left_(reads) {}
-  std::int64_t size() const override { return images_.size(); }
-  ImageShape shape() const override { return images_.shape(); }
-  int classes() const override { return images_.classes(); }
-  std::int32_t label(std::int64_t index) const override { return images_.label(index); }
+  BrokenImages(std::int64_t size, std::int64_t reads) : CraftedImages(size), reads_left_(reads) {}
   void read(std::int64_t index, std::span<std::uint8_t> pixels) const override {
     if (reads_left_-- == 0) throw Error(ExitCode::kInputOutput, "cannot read sample " + std::to_string(index));
-    images_.read(index, pixels);
+    CraftedImages::read(index, pixels);
   }
 
  private:
-  CraftedImages images_;
   mutable std::int64_t reads_left_;
 };
 

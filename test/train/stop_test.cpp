@@ -5,7 +5,6 @@
 
 #include "eave/agreement.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
@@ -24,22 +23,20 @@ class Stop : public testing::TestWithParam<std::string> {};
 TEST_P(Stop, comes_with_the_first_evaluation_that_is_accurate_enough) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     TrainingSetting setting = evaluated_often(GetParam());
-    Training whole(transport, setting);
-    whole.run();
+    Trained whole(transport, setting);
     // The first evaluation that has the best accuracy of all but the last evaluation.
     const auto end = whole.evaluations.end() - 1;
     const auto best = std::ranges::max_element(whole.evaluations.begin(), end, {},
                                                [](const EvaluationRecord& each) { return each.center.accuracy; });
     setting.plan.stop_at_accuracy = best->center.accuracy;
-    Training stopped(transport, setting);
-    const TrainingResult result = stopped.run();
+    Trained stopped(transport, setting);
+    const TrainingResult& result = stopped.result;
     EXPECT_EQ(result.progress.steps, best->step);
     EXPECT_EQ(result.evaluation.step, best->step);
     EXPECT_EQ(result.evaluation.center.accuracy, best->center.accuracy);
     setting.plan.stop_at_accuracy = 0;
     setting.plan.steps = best->step;
-    Training brief(transport, setting);
-    brief.run();
+    Trained brief(transport, setting);
     EXPECT_EQ(stopped.center(), brief.center());
     EXPECT_EQ(stopped.parameters(), brief.parameters());
   });
@@ -49,8 +46,7 @@ TEST_P(Stop, does_not_come_where_the_accuracy_is_never_reached) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     TrainingSetting setting = evaluated_often(GetParam());
     setting.plan.stop_at_accuracy = 2;
-    Training training(transport, setting);
-    EXPECT_EQ(training.run().progress.steps, 36);
+    EXPECT_EQ(Training(transport, setting).run().progress.steps, 36);
   });
 }
 
@@ -61,13 +57,12 @@ INSTANTIATE_TEST_SUITE_P(With, Stop,
 TEST(StopAfterBytes, comes_where_ranks_next_ask_past_them) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     TrainingSetting setting = evaluated_often("allreduce");
-    Training whole(transport, setting);
-    const std::int64_t bytes = whole.run().progress.bytes;
+    const std::int64_t bytes = Training(transport, setting).run().progress.bytes;
     setting.plan.stop_after_bytes = bytes / 2;  // about 18 of 36 steps; the start of a run sends bytes, too
     setting.plan.evaluate_every_steps = 0;
     setting.plan.ask_every_steps = 2;
-    Training stopped(transport, setting);
-    const TrainingProgress progress = stopped.run().progress;
+    Trained stopped(transport, setting);
+    const TrainingProgress& progress = stopped.result.progress;
     EXPECT_GE(progress.bytes, bytes / 2);
     EXPECT_GE(progress.steps, 16);
     EXPECT_LE(progress.steps, 18);
@@ -85,12 +80,11 @@ TEST(StopAfterBytes, evaluates_what_a_method_makes_at_its_end) {
     setting.averaging = {{"average-at-end", "on"}};
     setting.plan.stop_after_seconds = 1e-9;
     setting.plan.ask_every_steps = 5;
-    Training stopped(transport, setting);
-    EXPECT_EQ(stopped.run().progress.steps, 5);
+    Trained stopped(transport, setting);
+    EXPECT_EQ(stopped.result.progress.steps, 5);
     setting.plan.stop_after_seconds = 0;
     setting.plan.steps = 5;
-    Training brief(transport, setting);
-    brief.run();
+    Trained brief(transport, setting);
     EXPECT_EQ(stopped.evaluations.back().center.loss, brief.evaluations.back().center.loss);
     EXPECT_EQ(stopped.center(), brief.center());
   });
@@ -104,8 +98,7 @@ TEST(StopAfterSeconds, is_agreed_on) {
       setting.plan.steps = 30000;
       setting.plan.stop_after_seconds = 0.1;
       if (transport.rank() == 1) setting.plan.slow_factor = 5;
-      Training training(transport, setting);
-      const TrainingProgress progress = training.run().progress;
+      const TrainingProgress progress = Training(transport, setting).run().progress;
       EXPECT_LT(progress.steps, 30000);
       const std::vector<double> sum =
           sum_over_ranks(transport, {static_cast<double>(progress.steps), progress.seconds >= 0.1 ? 1.0 : 0.0});
@@ -135,8 +128,7 @@ TEST(Divergence, of_one_rank_ends_all_with_the_next_evaluation_where_that_is_ask
           EXPECT_NE(std::string(error.what()).find("diverged"), std::string::npos) << error.what();
         }
       }
-      Training next(transport, setting);
-      EXPECT_EQ(next.run().progress.steps, 36);
+      EXPECT_EQ(Training(transport, setting).run().progress.steps, 36);
     });
   }
 }
@@ -146,8 +138,7 @@ TEST(StopWithAnAsynchronousCenter, ends_all_ranks_at_the_same_step) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     TrainingSetting setting = evaluated_often("easgd-async");
     setting.plan.stop_at_accuracy = 1e-9;
-    Training training(transport, setting);
-    EXPECT_EQ(training.run().progress.steps, 3);
+    EXPECT_EQ(Training(transport, setting).run().progress.steps, 3);
   });
 }
 

@@ -103,17 +103,59 @@ TrainingResult Training::run() {
   return train(parts(), setting_.plan, events);
 }
 
-std::vector<float> Training::parameters() const {
-  std::vector<float> values(replica_->parameters.size());
-  replica_->device.read(static_cast<const Buffer&>(replica_->parameters).slice(), values);
-  return values;
-}
-
-std::vector<float> Training::center() {
-  const ConstSlice slice = communicator_->consensus();
+std::vector<float> Training::values_in(ConstSlice slice) const {
   std::vector<float> values(slice.size());
   replica_->device.read(slice, values);
   return values;
+}
+
+std::vector<float> Training::parameters() const { return values_in(replica_->parameters.slice()); }
+
+std::vector<float> Training::statistics() const { return values_in(replica_->statistics.slice()); }
+
+std::vector<float> Training::momentum() const {
+  const std::vector<Slice> state = replica_->optimizer.state();
+  return state.empty() ? std::vector<float>() : values_in(state.front());
+}
+
+std::vector<float> Training::center() { return values_in(communicator_->consensus()); }
+
+TrainingSetting setting_with(const std::string& communicator, int ranks) {
+  TrainingSetting setting;
+  setting.communicator = communicator;
+  setting.averaging = frequent_exchanges(communicator, ranks);
+  return setting;
+}
+
+EndedJob run_job(int ranks, const std::function<void(Transport&)>& body) {
+  EndedJob ended{0, std::vector<std::string>(static_cast<std::size_t>(ranks))};
+  ended.code = find_kind(transport_kinds(), ranks == 1 ? "loopback" : "threads").run(ranks, [&](Transport& transport) {
+    try {
+      body(transport);
+    } catch (const Error& error) {
+      ended.messages[static_cast<std::size_t>(transport.rank())] = error.what();
+      throw;
+    }
+  });
+  return ended;
+}
+
+bool goes_with(const std::string& method, int ranks) {
+  const std::vector<std::string> names = communicator_names(ranks);
+  return std::ranges::find(names, method) != names.end();
+}
+
+std::vector<std::string> methods_with(bool CommunicatorTraits::*trait) {
+  std::vector<std::string> names;
+  for (const CommunicatorKind& kind : communicator_kinds()) {
+    if (kind.traits.*trait) names.push_back(kind.name);
+  }
+  return names;
+}
+
+std::vector<float> values_of_tensor(const std::vector<float>& all, const TensorInfo& tensor) {
+  const auto first = all.begin() + tensor.offset;
+  return {first, first + tensor.size};
 }
 
 std::string in_identifiers(const testing::TestParamInfo<std::string>& each) { return identifier(each.param); }

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -17,12 +20,13 @@
 #include "eave/trainer.h"
 #include "test/communicator/every_communicator.h"
 #include "test/communicator/worker.h"
+#include "test/transport/ranks.h"
 
 namespace eave {
 
 // A dataset of any size with 5 classes of 12 × 12 × 3 images of noise. In an image of class k, rows k, k + 5, ... are
 // brighter. Bytes and labels depend only on the index.
-class CraftedImages final : public Dataset {
+class CraftedImages : public Dataset {
  public:
   explicit CraftedImages(std::int64_t size) : size_(size) {}
   std::int64_t size() const override { return size_; }
@@ -69,6 +73,9 @@ struct TrainingSetting {
   const CudaModule* module = nullptr;
 };
 
+// The setting of a run with `communicator`, which exchanges often and in a fixed order on `ranks` ranks.
+TrainingSetting setting_with(const std::string& communicator, int ranks = 1);
+
 class Training {
  public:
   Training(Transport& transport, const TrainingSetting& setting);
@@ -86,6 +93,8 @@ class Training {
   // A second model of the same layers, which shares nothing with the one that is trained.
   Model another_model();
   std::vector<float> parameters() const;
+  std::vector<float> statistics() const;
+  std::vector<float> momentum() const;  // the optimizer's first vector; empty if it has none
   std::vector<float> center();
 
   FileCalls* files = nullptr;  // the calls with which checkpoints are written; null: the system's
@@ -102,6 +111,7 @@ class Training {
 
  private:
   void build(Transport& transport);
+  std::vector<float> values_in(ConstSlice slice) const;
   void open_gpu();
 
   TrainingSetting setting_;
@@ -120,6 +130,50 @@ class Training {
   std::vector<std::string> warnings_of_method_;
   std::unique_ptr<Communicator> communicator_;
 };
+
+// A training that has run to its end.
+class Trained final : public Training {
+ public:
+  Trained(Transport& transport, const TrainingSetting& setting) : Training(transport, setting), result(run()) {}
+  const TrainingResult result;
+};
+
+// Runs `body` on all `ranks` and returns its results in the order of the ranks.
+template <class Body>
+auto on_each_rank(const Ranks& ranks, Body body) {
+  std::vector<std::invoke_result_t<Body, Transport&>> results(static_cast<std::size_t>(ranks.count));
+  on_ranks(ranks, [&](Transport& transport) { results[static_cast<std::size_t>(transport.rank())] = body(transport); });
+  return results;
+}
+
+// A job in threads that ended with an error: its exit code, and the message of each rank's error.
+struct EndedJob {
+  int code = 0;
+  std::vector<std::string> messages;
+};
+EndedJob run_job(int ranks, const std::function<void(Transport&)>& body);
+
+// A test that is repeated with each of several methods. Its parameter is the method's name.
+class OfMethods : public testing::TestWithParam<std::string> {
+ protected:
+  static TrainingSetting setting(int ranks = 1) { return setting_with(GetParam(), ranks); }
+};
+
+// Whether a method can run on so many ranks.
+bool goes_with(const std::string& method, int ranks);
+// The methods that have a trait.
+std::vector<std::string> methods_with(bool CommunicatorTraits::*trait);
+// The Euclidean distance of two vectors of equal size, as a share of the second one's norm.
+template <class Number>
+double relative_distance(const std::vector<Number>& a, const std::vector<Number>& b) {
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < b.size(); ++i) {
+    difference += std::pow(double{a.at(i)} - double{b[i]}, 2);
+    norm += std::pow(double{b[i]}, 2);
+  }
+  return std::sqrt(difference / norm);
+}
+std::vector<float> values_of_tensor(const std::vector<float>& all, const TensorInfo& tensor);
 
 // The text parameter of a test, in a form that is valid in the test's name.
 std::string in_identifiers(const testing::TestParamInfo<std::string>& each);

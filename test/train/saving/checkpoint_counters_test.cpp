@@ -5,7 +5,6 @@
 #include "eave/job.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 #include "train/loop/budget.h"
 #include "train/saving/checkpoint_load.h"
 
@@ -14,8 +13,7 @@ namespace {
 
 using Kind = InjectedFault::Kind;
 
-TrainingSetting saving(const TemporaryDirectory& temporary, std::int64_t steps) {
-  TrainingSetting setting;
+TrainingSetting saving(const TemporaryDirectory& temporary, std::int64_t steps, TrainingSetting setting = {}) {
   setting.plan.steps = steps;
   setting.plan.checkpoints = {.directory = temporary.path() / "checkpoint", .every_steps = 1, .kept = 100};
   return setting;
@@ -26,13 +24,10 @@ TrainingSetting saving(const TemporaryDirectory& temporary, std::int64_t steps) 
 TEST(ResumedCounts, of_steps_left_out_go_on) {
   const TemporaryDirectory temporary;
   on_ranks({"threads", 2}, [&](Transport& transport) {
-    TrainingSetting setting = saving(temporary, 6);
-    setting.communicator = "easgd";
-    setting.averaging = frequent_exchanges("easgd");
+    TrainingSetting setting = saving(temporary, 12, setting_with("easgd"));
     setting.plan.log_every_steps = 4;
     setting.plan.evaluate_every_steps = 100;
     if (transport.rank() == 1) setting.plan.fault = {Kind::kNanLoss, 4, 0, 0};
-    setting.plan.steps = 12;
     Training(transport, setting).run();
     setting.plan.first_step = 6;
     Training resumed(transport, setting);
@@ -48,7 +43,7 @@ TEST(ResumedCounts, of_steps_in_a_row_reach_the_limit) {
   const TemporaryDirectory temporary;
   std::int64_t last = 0;
   const auto run = [&](std::int64_t first_step) {
-    return find_kind(transport_kinds(), "loopback").run(1, [&](Transport& transport) {
+    const EndedJob ended = run_job(1, [&](Transport& transport) {
       TrainingSetting setting = saving(temporary, 30);
       setting.plan.first_step = first_step;
       setting.plan.nonfinite_limit = 3;
@@ -60,6 +55,7 @@ TEST(ResumedCounts, of_steps_in_a_row_reach_the_limit) {
       };
       training.run();
     });
+    return ended.code;
   };
   EXPECT_EQ(run(0), 76);
   EXPECT_EQ(last, 7);
@@ -76,8 +72,7 @@ TEST(ResumedCounts, of_repairs_go_on) {
     if (transport.rank() == 1) setting.plan.fault = {Kind::kFlippedBit, 2, 3, 20};
     Training(transport, setting).run();
     setting.plan.first_step = 8;
-    Training resumed(transport, setting);
-    EXPECT_EQ(resumed.run().progress.repaired, 1);
+    EXPECT_EQ(Training(transport, setting).run().progress.repaired, 1);
   });
 }
 
@@ -94,8 +89,7 @@ TEST(ResumedCounts, with_fewer_ranks_lose_nothing) {
     setting.communicator = "none";
     setting.plan.elastic_step = 6;
     setting.plan.first_step = 9;
-    Training training(transport, setting);
-    EXPECT_EQ(training.run().progress.nonfinite, transport.rank() == 0 ? 2 : 1);
+    EXPECT_EQ(Training(transport, setting).run().progress.nonfinite, transport.rank() == 0 ? 2 : 1);
   });
 }
 
@@ -105,14 +99,12 @@ class EndedEarly : public testing::TestWithParam<std::string> {};
 TEST_P(EndedEarly, ends_again_and_trains_no_step) {
   const TemporaryDirectory temporary;
   on_ranks({"threads", 2}, [&](Transport& transport) {
-    TrainingSetting setting = saving(temporary, 40);
-    setting.communicator = GetParam();
-    setting.averaging = frequent_exchanges(GetParam(), 2);
+    TrainingSetting setting = saving(temporary, 40, setting_with(GetParam(), 2));
     setting.plan.checkpoints.every_steps = 0;
     setting.plan.stop_after_seconds = 1e-6;
     setting.plan.ask_every_steps = 5;
-    Training first(transport, setting);
-    const TrainingResult ended = first.run();
+    Trained first(transport, setting);
+    const TrainingResult& ended = first.result;
     EXPECT_EQ(ended.progress.steps, 5);
     const Manifest manifest = read_manifest(setting.plan.checkpoints.directory, 5);
     const auto reached = reached_in(manifest.notes.at(kEnded));
@@ -120,8 +112,8 @@ TEST_P(EndedEarly, ends_again_and_trains_no_step) {
     EXPECT_TRUE(is_enough(setting.plan, *reached));
     setting.plan.first_step = 5;
     setting.plan.has_ended = true;
-    Training again(transport, setting);
-    const TrainingResult result = again.run();
+    Trained again(transport, setting);
+    const TrainingResult& result = again.result;
     EXPECT_EQ(result.progress.steps, 5);
     EXPECT_TRUE(again.steps.empty());
     EXPECT_EQ(again.center(), first.center());

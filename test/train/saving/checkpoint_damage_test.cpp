@@ -6,10 +6,9 @@
 
 #include "eave/job.h"
 #include "eave/random.h"
-#include "test/communicator/worker.h"
 #include "test/temporary_directory.h"
 #include "test/train/saving/checkpoint_files.h"
-#include "test/transport/ranks.h"
+#include "test/train/training.h"
 #include "train/saving/checkpoint_load.h"
 
 namespace eave {
@@ -146,20 +145,10 @@ TEST_F(Damage, of_a_rank_that_the_manifest_mistakes_is_found) {
 
 TEST_F(Damage, of_all_ends_with_each_named) {
   for (const std::string step : {"step-000005", "step-000009"}) put_bytes(directory_ / step / "rank-0.state", "");
-  EXPECT_EQ(find_kind(transport_kinds(), "loopback")
-                .run(1,
-                     [&](Transport& transport) {
-                       try {
-                         find_checkpoint(transport, directory_);
-                       } catch (const Error& error) {
-                         EXPECT_NE(std::string(error.what()).find("step-000005/rank-0.state"), std::string::npos)
-                             << error.what();
-                         EXPECT_NE(std::string(error.what()).find("step-000009/rank-0.state"), std::string::npos)
-                             << error.what();
-                         throw;
-                       }
-                     }),
-            65);
+  const EndedJob ended = run_job(1, [&](Transport& transport) { find_checkpoint(transport, directory_); });
+  EXPECT_EQ(ended.code, 65);
+  for (const std::string name : {"step-000005/rank-0.state", "step-000009/rank-0.state"})
+    EXPECT_NE(ended.messages[0].find(name), std::string::npos) << ended.messages[0];
 }
 
 TEST(NoCheckpoint, is_found_where_there_is_none) {

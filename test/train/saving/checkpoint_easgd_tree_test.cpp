@@ -7,7 +7,6 @@
 
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
@@ -78,13 +77,10 @@ TreeRank tree_rank_of(Training& training) {
 }
 
 std::vector<TreeRank> run_tree(const TreeRun& run, const TrainingSetting& setting) {
-  std::vector<TreeRank> all(static_cast<std::size_t>(run.ranks()));
-  on_ranks({run.ranks() == 1 ? "loopback" : "threads", run.ranks()}, [&](Transport& transport) {
-    Training training(transport, setting);
-    training.run();
-    all[static_cast<std::size_t>(transport.rank())] = tree_rank_of(training);
+  return on_each_rank({run.ranks() == 1 ? "loopback" : "threads", run.ranks()}, [&](Transport& transport) {
+    Trained training(transport, setting);
+    return tree_rank_of(training);
   });
-  return all;
 }
 
 // The state of all ranks before resumption, and after `more` steps of the resumed run.

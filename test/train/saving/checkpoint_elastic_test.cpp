@@ -4,7 +4,6 @@
 #include "checkpoint/checkpoint_directory.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 #include "train/saving/checkpoint_load.h"
 
 namespace eave {
@@ -24,19 +23,11 @@ struct Former {
 };
 
 TrainingSetting setting_of(const std::string& method, int ranks, const std::filesystem::path& directory) {
-  TrainingSetting setting;
-  setting.communicator = method;
-  setting.averaging = frequent_exchanges(method, ranks);
+  TrainingSetting setting = setting_with(method, ranks);
   setting.model = "flatten; dense 4; relu; dense classes";
   setting.plan.steps = kSaved;
   setting.plan.checkpoints.directory = directory;
   return setting;
-}
-
-std::vector<float> momentum_of(Training& training) {
-  if (training.replica().optimizer.state().empty()) return {};
-  const Slice momentum = training.replica().optimizer.state()[0];
-  return {momentum.begin(), momentum.end()};
 }
 
 std::vector<float> values_of(Slice slice) { return {slice.begin(), slice.end()}; }
@@ -64,22 +55,16 @@ Former save_on(int ranks, const TrainingSetting& given, const std::vector<int>& 
   on_ranks({"threads", ranks}, [&](Transport& transport) {
     TrainingSetting setting = given;
     setting.take_access(transport, without_access);
-    Training training(transport, setting);
-    training.run();
+    Trained training(transport, setting);
     const auto rank = static_cast<std::size_t>(transport.rank());
     former.parameters[rank] = training.parameters();
-    former.momentum[rank] = momentum_of(training);
+    former.momentum[rank] = training.momentum();
     former.own[rank] = own_vectors(training);
     const std::vector<float> center = training.center();
     if (rank == 0) former.center = center;
     if (rank == 0) former.beginning = beginning_of(method, training);
   });
   return former;
-}
-
-bool goes_with(const std::string& method, int ranks) {
-  const std::vector<std::string> names = communicator_names(ranks);
-  return std::ranges::find(names, method) != names.end();
 }
 
 class Elastic : public testing::TestWithParam<std::string> {};
@@ -108,9 +93,9 @@ void expect_goes_on(const std::string& method, int before, int ranks, int first)
     const bool stays = transport.rank() < before && method != "local-sgd" && method != "gossip";
     EXPECT_EQ(training.parameters(), stays ? former.parameters[rank] : former.beginning) << ranks << ", " << rank;
     if (training.parts().traits.averages_gradients) {
-      EXPECT_EQ(momentum_of(training), former.momentum[0]);
+      EXPECT_EQ(training.momentum(), former.momentum[0]);
     } else if (stays) {
-      EXPECT_EQ(momentum_of(training), former.momentum[rank]);
+      EXPECT_EQ(training.momentum(), former.momentum[rank]);
     }
   });
 }
@@ -165,8 +150,7 @@ TEST_P(Elastic, resumption_keeps_what_compression_dropped_of_workers_that_were_t
       TrainingSetting setting = setting_on(after);
       setting.plan.elastic_step = kSaved;
       setting.plan.first_step = setting.plan.steps = kSaved * before / after;
-      Training training(transport, setting);
-      training.run();
+      Trained training(transport, setting);
       EXPECT_EQ(training.center(), former.center);
       const std::vector<std::vector<float>> own = own_vectors(training);
       const bool pushes = method.find("downpour") != std::string::npos && method != "mdownpour";

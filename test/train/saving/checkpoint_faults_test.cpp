@@ -8,7 +8,6 @@
 #include "test/base/failing_calls.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 #include "train/saving/checkpoint_load.h"
 
 namespace eave {
@@ -19,9 +18,7 @@ using CallFault = FailingCalls::Kind;
 constexpr std::int64_t kEvery = 3, kSteps = 9;
 
 TrainingSetting setting_for(const std::filesystem::path& directory) {
-  TrainingSetting setting;
-  setting.communicator = "easgd";
-  setting.averaging = frequent_exchanges("easgd");
+  TrainingSetting setting = setting_with("easgd");
   setting.model = "flatten; dense 4; relu; dense classes";
   setting.plan.steps = kSteps;
   setting.plan.checkpoints.directory = directory;
@@ -116,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(All, WriteFaults,
 
 TEST(RequiredCheckpoint, that_cannot_be_written_ends_the_run_with_74_on_all_ranks) {
   const TemporaryDirectory temporary;
-  const int code = find_kind(transport_kinds(), "threads").run(2, [&](Transport& transport) {
+  const EndedJob ended = run_job(2, [&](Transport& transport) {
     TrainingSetting setting = setting_for(temporary.path() / "checkpoint");
     setting.plan.checkpoints.is_required = true;
     FailingCalls own(transport.rank() == 1 ? FailingCalls::Fault{3, CallFault::kNoSpace, true} : FailingCalls::Fault{});
@@ -124,7 +121,7 @@ TEST(RequiredCheckpoint, that_cannot_be_written_ends_the_run_with_74_on_all_rank
     training.files = &own;
     training.run();
   });
-  EXPECT_EQ(code, 74);
+  EXPECT_EQ(ended.code, 74);
 }
 
 // The fault ends between two attempts. The next checkpoint is then complete without anyone's help.

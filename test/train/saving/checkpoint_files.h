@@ -39,14 +39,15 @@ inline Manifest write_crafted(const std::filesystem::path& directory, std::int64
                               FileCalls& calls = system_file_calls(), int spoiled = -1) {
   Manifest manifest{step, 16 * step, {{"seed", "1"}}};
   make_directory(directory, calls);
-  make_directory(partial_path(directory, step), calls);
+  const OutputFolder partial = partial_folder(directory, step);
+  make_directory(partial, calls);
   for (int rank = 0; rank < 2; ++rank) {
     std::vector<float> parameters = crafted_values(37, step);
     const std::vector<float> momentum = crafted_values(37, -step);
     if (rank == 1 && spoiled >= 0)
       parameters[static_cast<std::size_t>(spoiled)] = std::numeric_limits<float>::quiet_NaN();
-    manifest.files.push_back(write_checkpoint_file(partial_path(directory, step) / rank_file_name(rank),
-                                                   crafted_header(rank, 2, step), {parameters, {}, momentum}, calls));
+    manifest.files.push_back(write_checkpoint_file(partial / rank_file_name(rank), crafted_header(rank, 2, step),
+                                                   {parameters, {}, momentum}, calls));
   }
   commit_checkpoint(directory, manifest, calls);
   return manifest;

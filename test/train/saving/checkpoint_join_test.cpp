@@ -8,7 +8,6 @@
 
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
@@ -55,13 +54,10 @@ RankState rank_of(Training& training) {
 }
 
 std::vector<RankState> run_on(int ranks, const TrainingSetting& setting) {
-  std::vector<RankState> all(static_cast<std::size_t>(ranks));
-  on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
-    Training training(transport, setting);
-    training.run();
-    all[static_cast<std::size_t>(transport.rank())] = rank_of(training);
+  return on_each_rank({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
+    Trained training(transport, setting);
+    return rank_of(training);
   });
-  return all;
 }
 
 struct Runs {

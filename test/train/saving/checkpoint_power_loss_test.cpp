@@ -6,7 +6,6 @@
 #include "test/temporary_directory.h"
 #include "test/train/saving/checkpoint_files.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 #include "train/saving/checkpoint_load.h"
 #include "train/saving/checkpoints.h"
 

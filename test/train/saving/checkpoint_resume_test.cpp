@@ -5,7 +5,6 @@
 #include "eave/job.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
-#include "test/transport/ranks.h"
 #include "train/saving/checkpoint_load.h"
 
 namespace eave {
@@ -23,10 +22,8 @@ std::vector<std::string> methods_to_resume() {
 class Resumed : public testing::TestWithParam<std::string> {
  protected:
   static TrainingSetting setting() {
-    TrainingSetting setting;
     const bool is_late = GetParam() == kLate;
-    setting.communicator = is_late ? "easgd-async" : GetParam();
-    setting.averaging = frequent_exchanges(setting.communicator, 2);
+    TrainingSetting setting = setting_with(is_late ? "easgd-async" : GetParam(), 2);
     if (is_late) setting.averaging.emplace_back("pull-delay", "1");
     setting.model = "conv2d 4 3x3 pad 1; batch_norm; relu; max_pool 2; flatten; dense 8; dropout 0.5; dense classes";
     setting.rate = {{"lr", "0.02"}, {"warmup-epochs", "1.4"}, {"warmup-from", "0.1"}};
@@ -53,8 +50,7 @@ Trace trace_of(Transport& transport, const TrainingSetting& setting) {
   if (!has_bytes) trace.progress.bytes = 0;
   trace.parameters = training.parameters();
   trace.center = training.center();
-  const ConstSlice statistics = training.replica().statistics.slice();
-  trace.statistics = {statistics.begin(), statistics.end()};
+  trace.statistics = training.statistics();
   for (const StepRecord& step : training.steps) {
     trace.steps.push_back({static_cast<double>(step.step), static_cast<double>(step.samples), step.epoch, step.loss,
                            step.learning_rate, has_bytes ? static_cast<double>(step.bytes) : 0});
@@ -157,7 +153,7 @@ TEST(SavedCheckpoints, come_by_the_clock_on_all_ranks_at_the_same_step) {
 int resumed_with(const std::string& saved, const std::string& mine) {
   const TemporaryDirectory temporary;
   const auto run = [&](const std::string& identity, std::int64_t first_step) {
-    return find_kind(transport_kinds(), "loopback").run(1, [&](Transport& transport) {
+    const EndedJob ended = run_job(1, [&](Transport& transport) {
       TrainingSetting setting;
       setting.plan.steps = 6;
       setting.plan.checkpoints = {.directory = temporary.path() / "checkpoint", .every_steps = 3, .kept = 9};
@@ -166,6 +162,7 @@ int resumed_with(const std::string& saved, const std::string& mine) {
       data.identity = identity;
       Training(transport, setting, std::move(data)).run();
     });
+    return ended.code;
   };
   EXPECT_EQ(run(saved, 0), 0);
   return run(mine, 3);

@@ -11,10 +11,9 @@
 #include "eave/random.h"
 #include "test/base/failing_calls.h"
 #include "test/base/power_loss.h"
-#include "test/communicator/worker.h"
 #include "test/temporary_directory.h"
 #include "test/train/saving/checkpoint_files.h"
-#include "test/transport/ranks.h"
+#include "test/train/training.h"
 #include "train/saving/checkpoint_load.h"
 
 namespace eave {
@@ -50,7 +49,7 @@ TEST(RanksWithoutAccess, send_files_to_rank_0_and_fetch_them_again) {
     send_files(
         transport, kWithoutAccess, [&](FileCalls& calls) { write_in_two(calls, mine); },
         is_first ? &received : nullptr);
-    const std::filesystem::path partial = partial_path(directory, kStep);
+    const std::filesystem::path partial = partial_folder(directory, kStep).path();
     if (is_first) {
       received.finish();
       for (const int rank : kWithoutAccess)
@@ -84,7 +83,7 @@ TEST(RanksWithoutAccess, have_files_that_outlast_a_loss_of_power_once_they_are_f
     received.finish();
     calls.replay({.calls = calls.count(), .data = RecordedCalls::Data::kLost, .names_kept = calls.count()},
                  after.path() / "disk");
-    const std::filesystem::path partial = partial_path(after.path() / "disk/checkpoint", kStep);
+    const std::filesystem::path partial = partial_folder(after.path() / "disk/checkpoint", kStep).path();
     for (const int rank : kWithoutAccess)
       EXPECT_EQ(bytes_in(partial / rank_file_name(rank)), bytes_of_rank(rank)) << rank;
   });
@@ -142,7 +141,7 @@ TEST(RanksWithoutAccess, stop_sending_when_rank_0_cannot_write) {
 // A rank without access fails for another reason while it sends. Only the transport tells the other ranks.
 TEST(RanksWithoutAccess, that_are_lost_end_the_job) {
   const TemporaryDirectory temporary;
-  const auto code = find_kind(transport_kinds(), "threads").run(4, [&](Transport& transport) {
+  const EndedJob ended = run_job(4, [&](Transport& transport) {
     ReceivedFiles received(temporary.path() / "checkpoint", kStep, system_file_calls());
     send_files(
         transport, kWithoutAccess,
@@ -152,7 +151,7 @@ TEST(RanksWithoutAccess, that_are_lost_end_the_job) {
         },
         transport.rank() == 0 ? &received : nullptr);
   });
-  EXPECT_EQ(code, 71);
+  EXPECT_EQ(ended.code, 71);
 }
 
 class ReadWithoutAccess : public testing::Test {
@@ -175,22 +174,16 @@ class ReadWithoutAccess : public testing::Test {
   }
   // Expects that all ranks refuse the checkpoint with the same message, which names the file.
   void expect_refused(const Manifest& manifest, const std::string& why) {
-    EXPECT_EQ(
-        find_kind(transport_kinds(), "threads")
-            .run(3,
-                 [&](Transport& transport) {
-                   const std::vector<int> without_access = {1, 2};
-                   const std::filesystem::path place = seen_by(transport);
-                   try {
-                     CheckpointFiles(transport, without_access, place, manifest).read(transport.rank() % 2, nullptr);
-                   } catch (const AgreedError& error) {
-                     const std::string what = error.what();
-                     EXPECT_NE(what.find("rank-1.state"), std::string::npos) << what;
-                     EXPECT_NE(what.find(why), std::string::npos) << what;
-                     throw;
-                   }
-                 }),
-        65);
+    const EndedJob ended = run_job(3, [&](Transport& transport) {
+      const std::vector<int> without_access = {1, 2};
+      const std::filesystem::path place = seen_by(transport);
+      CheckpointFiles(transport, without_access, place, manifest).read(transport.rank() % 2, nullptr);
+    });
+    EXPECT_EQ(ended.code, 65);
+    for (const std::string& message : ended.messages) {
+      EXPECT_NE(message.find("rank-1.state"), std::string::npos) << message;
+      EXPECT_NE(message.find(why), std::string::npos) << message;
+    }
   }
 
   TemporaryDirectory temporary_;
