@@ -88,10 +88,6 @@ void give_name(const OutputPath& partial, const OutputPath& place, FileCalls& ca
 
 fs::path checkpoint_path(const fs::path& directory, std::int64_t step) { return directory / step_name(step); }
 
-fs::path partial_path(const fs::path& directory, std::int64_t step) {
-  return directory / (step_name(step) + std::string(kPartial));
-}
-
 OutputFolder partial_folder(const OutputFolder& directory, std::int64_t step) {
   return directory.below(step_name(step) + std::string(kPartial));
 }

@@ -13,9 +13,8 @@
 namespace eave {
 
 std::filesystem::path checkpoint_path(const std::filesystem::path& directory, std::int64_t step);
-std::filesystem::path partial_path(const std::filesystem::path& directory, std::int64_t step);
 std::string rank_file_name(int rank);
-// The directory partial_path, for writing.
+// The directory in which a checkpoint is written before it is committed.
 OutputFolder partial_folder(const OutputFolder& directory, std::int64_t step);
 
 // Steps that have a committed directory, ascending. Their files may be damaged. Empty if `directory` is missing.
