@@ -87,13 +87,7 @@ TEST(Eamsgd, is_refused_until_the_velocity_is_known) {
   on_ranks({"loopback", 1}, [](Transport& transport) {
     std::vector<float> x(3), g(3);
     Averager averager(transport, "communicator=easgd nesterov=on", x, g);
-    try {
-      averager.begin_step(0, 0, 0.1);
-      ADD_FAILURE() << "would pull the look-ahead point";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kUsage);
-      EXPECT_NE(std::string(error.what()).find("eave_look_ahead"), std::string::npos) << error.what();
-    }
+    expect_thrown<Error>(ExitCode::kUsage, "eave_look_ahead", [&] { averager.begin_step(0, 0, 0.1); });
   });
 }
 

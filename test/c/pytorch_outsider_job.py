@@ -4,14 +4,10 @@
 """
 import math
 import os
-import sys
 import threading
 import time
-import warnings
 
-warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
-import eave
-import torch
+from pytorch_cases import eave, is_same_everywhere, open_averager, refused, run_cases, torch
 
 MOMENTUM = (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9})
 
@@ -24,7 +20,7 @@ def network(seed=None):
 def make(communicator="allreduce", kind=MOMENTUM, model=None, **options):
     model = model or network()
     optimizer = kind[0](model.parameters(), **kind[1])
-    return model, optimizer, eave.Averager(model, optimizer, communicator, **options)
+    return model, optimizer, open_averager(model, optimizer, communicator, **options)
 
 
 def batch(step):
@@ -36,21 +32,6 @@ def take_steps(model, optimizer, averager, steps=3):
         optimizer.zero_grad()
         model(batch(step)).square().mean().backward()
         averager.step()
-
-
-def refused(words, call, code=64):
-    try:
-        call()
-    except eave.Error as error:
-        assert error.code == code and words in str(error), (error.code, error)
-    else:
-        raise AssertionError(f"not refused: {words}")
-
-
-def expect_same_everywhere(model):
-    values = torch.cat([each.detach().double().flatten() for each in model.parameters()])
-    sums = torch.tensor(eave.sum_over_ranks(values.tolist()), dtype=torch.float64)
-    assert torch.allclose(sums / eave.size(), values, rtol=0, atol=1e-14)
 
 
 def hold_a_model_that_is_not_finite_at_the_start_is_refused_by_name():
@@ -65,8 +46,7 @@ def hold_a_model_that_is_not_finite_at_the_start_is_refused_by_name():
         model[3].weight[1, 2] = math.nan if eave.rank() > 0 else 0
     model, optimizer, averager = make(model=model)  # all ranks have rank 0's parameters now
     take_steps(model, optimizer, averager)
-    expect_same_everywhere(model)
-    averager.close()
+    assert is_same_everywhere(model.parameters())
 
 
 def hold_a_second_averager_of_a_model_is_refused():
@@ -77,7 +57,6 @@ def hold_a_second_averager_of_a_model_is_refused():
     averager.close()
     model, optimizer, averager = make("easgd", model=model, tau=1)
     take_steps(model, optimizer, averager)
-    averager.close()
 
 
 def hold_a_closed_averager_says_so_and_keeps_what_it_counted():
@@ -111,7 +90,6 @@ def hold_an_exception_within_the_optimizer_is_told_at_the_next_call():
         hook.remove()
     refused("an exception has ended the step before within the optimizer", averager.step)
     refused("an exception has ended the step before within the optimizer", averager.consensus().__enter__)
-    averager.close()
 
 
 def hold_counts_of_samples_are_whole_numbers_that_fit():
@@ -121,7 +99,6 @@ def hold_counts_of_samples_are_whole_numbers_that_fit():
     averager.begin_step(torch.tensor(8), 8 * eave.size())
     model(batch(0)).sum().backward()
     averager.step()
-    averager.close()
 
 
 def hold_a_consensus_within_a_step_is_refused():
@@ -129,7 +106,6 @@ def hold_a_consensus_within_a_step_is_refused():
     model(batch(0)).sum().backward()
     refused("consensus within a step", averager.consensus().__enter__)
     averager.step()
-    averager.close()
 
 
 def hold_a_model_in_eval_mode_trains_by_begin_step():
@@ -141,8 +117,7 @@ def hold_a_model_in_eval_mode_trains_by_begin_step():
     averager.begin_step()
     model(batch(0)).sum().backward()
     averager.step()
-    expect_same_everywhere(model)
-    averager.close()
+    assert is_same_everywhere(model.parameters())
 
 
 def hold_a_model_that_averages_itself_is_refused():
@@ -164,7 +139,7 @@ def hold_parameters_without_elements_are_no_hindrance():
     model.register_parameter("empty", torch.nn.Parameter(torch.zeros(0, 3)))
     model, optimizer, averager = make(model=model)
     take_steps(model, optimizer, averager)
-    expect_same_everywhere(model)
+    assert is_same_everywhere(model.parameters())
     averager.close()
     empty = torch.nn.Module()
     empty.values = torch.nn.Parameter(torch.zeros(0))
@@ -185,7 +160,7 @@ def hold_other_layouts_rates_and_modes_train_the_same_on_all_ranks():
             model(batch(part)).square().mean().backward()
         with torch.no_grad():
             averager.step()
-        expect_same_everywhere(model)
+        assert is_same_everywhere(model.parameters())
         averager.close()
 
 
@@ -194,8 +169,7 @@ def hold_a_parameter_that_one_rank_freezes_is_moved_on_all():
     take_steps(model, optimizer, averager)
     model[0].weight.requires_grad_(eave.rank() == 0)
     take_steps(model, optimizer, averager)
-    expect_same_everywhere(model)
-    averager.close()
+    assert is_same_everywhere(model.parameters())
 
 
 def hold_compiled_models_train_by_either_name():
@@ -207,7 +181,7 @@ def hold_compiled_models_train_by_either_name():
             _, optimizer, averager = make(communicator, model=compiled if is_given_compiled else model, **options)
             take_steps(compiled, optimizer, averager)
             with averager.consensus():
-                expect_same_everywhere(model)
+                assert is_same_everywhere(model.parameters())
             averager.close()
 
 
@@ -225,8 +199,7 @@ def hold_another_thread_may_train():
     thread.start()
     thread.join()
     assert not failures, failures
-    expect_same_everywhere(model)
-    averager.close()
+    assert is_same_everywhere(model.parameters())
 
 
 def hold_a_fork_is_no_part_of_the_job_and_does_not_hang():
@@ -247,8 +220,7 @@ def hold_a_fork_is_no_part_of_the_job_and_does_not_hang():
         optimizer.zero_grad()
         model(x).square().mean().backward()
         averager.step()
-    expect_same_everywhere(model)
-    averager.close()
+    assert is_same_everywhere(model.parameters())
 
 
 def hold_an_exception_within_consensus_puts_the_model_back():
@@ -262,19 +234,6 @@ def hold_an_exception_within_consensus_puts_the_model_back():
         pass
     assert torch.equal(model[0].weight, before)
     take_steps(model, optimizer, averager)
-    averager.close()
 
 
-def main():
-    for name, hold in sorted(globals().items()):
-        if name.startswith("hold_"):
-            try:
-                hold()
-            except BaseException:
-                print(f"rank {eave.rank()} of {eave.size()}: {name} failed", file=sys.stderr)
-                raise
-            if eave.rank() == 0:
-                print(f"{eave.size()} ranks: {name[5:].replace('_', ' ')}", flush=True)
-
-
-main()
+run_cases(globals())

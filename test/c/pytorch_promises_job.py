@@ -5,12 +5,9 @@
 import copy
 import io
 import math
-import sys
 import warnings
 
-warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
-import eave
-import torch
+from pytorch_cases import eave, is_same_everywhere, open_averager, refused, run_cases, torch
 
 ADAM = (torch.optim.AdamW, {"lr": 0.05, "weight_decay": 0.1})
 MOMENTUM = (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.1})
@@ -47,30 +44,13 @@ def backward(model, step, heads=("left", "right"), seed=0):
 def make(kind=MOMENTUM, communicator="allreduce", seed=None, **options):
     model = TwoHeads(eave.rank() if seed is None else seed)
     optimizer = kind[0](model.parameters(), **kind[1])
-    return model, optimizer, eave.Averager(model, optimizer, communicator, **options)
+    return model, optimizer, open_averager(model, optimizer, communicator, **options)
 
 
 def take_step(model, optimizer, averager, step, **how):
     optimizer.zero_grad()
     backward(model, step, **how)
     averager.step()
-
-
-def refused(code, words, call):
-    """Asserts that eave refuses the call with this code and these words."""
-    try:
-        call()
-    except eave.Error as error:
-        assert error.code == code, (error.code, str(error))
-        assert words in str(error), error
-    else:
-        raise AssertionError(f"not refused: {words}")
-
-
-def is_same_everywhere(tensors):
-    values = torch.cat([each.detach().double().flatten() for each in tensors])
-    sums = torch.tensor(eave.sum_over_ranks(values.tolist()), dtype=torch.float64)
-    return torch.equal(sums / eave.size(), values) or torch.allclose(sums / eave.size(), values, rtol=0, atol=1e-14)
 
 
 def hold_parameters_without_a_gradient_are_left_alone():
@@ -100,7 +80,6 @@ def hold_a_gradient_that_some_ranks_lack_counts_as_0():
     take_step(model, optimizer, averager, 0, heads=heads)
     assert is_same_everywhere(model.parameters())
     assert not torch.equal(model.right.bias, before)
-    averager.close()
 
 
 def hold_a_rank_without_samples_takes_the_same_step():
@@ -113,7 +92,6 @@ def hold_a_rank_without_samples_takes_the_same_step():
             backward(model, step, ("left",))
         averager.step()
     assert is_same_everywhere(model.parameters())
-    averager.close()
 
 
 def hold_a_gradient_of_none_stays_local_where_replicas_train_alone():
@@ -122,7 +100,6 @@ def hold_a_gradient_of_none_stays_local_where_replicas_train_alone():
     for step in range(5):
         take_step(model, optimizer, averager, step, heads=("left",) if eave.rank() == 0 else ("left", "right"))
     assert torch.equal(model.right.weight, before) == (eave.rank() == 0)
-    averager.close()
 
 
 def hold_all_ranks_begin_with_frozen_parameters_and_buffers_of_rank_0():
@@ -130,24 +107,22 @@ def hold_all_ranks_begin_with_frozen_parameters_and_buffers_of_rank_0():
     model.norm.running_mean += eave.rank()
     model.norm.num_batches_tracked += 7 * eave.rank()
     model.register_buffer("mask", torch.tensor([True, False, eave.rank() > 0]))
-    averager = eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    averager = open_averager(model, torch.optim.SGD(model.parameters(), lr=0.1))
     assert is_same_everywhere(model.state_dict().values())
     assert int(model.norm.num_batches_tracked) == 0 and model.norm.num_batches_tracked.dtype == torch.int64
-    averager.close()
 
 
 def hold_what_else_the_optimizer_moves_is_averaged_too():
     model, scale = TwoHeads(0), torch.nn.Linear(1, 1)
     torch.nn.init.constant_(scale.weight, eave.rank())
     optimizer = torch.optim.SGD([*model.parameters(), *scale.parameters()], lr=0.1)
-    averager = eave.Averager(model, optimizer)
+    averager = open_averager(model, optimizer)
     for step in range(3):
         optimizer.zero_grad()
         (backward(model, step) + 0).detach()
         scale(torch.full((1, 1), 1.0 + eave.rank())).sum().backward()
         averager.step()
     assert is_same_everywhere(scale.parameters())
-    averager.close()
 
 
 def hold_parameters_that_come_later_are_refused_by_name():
@@ -168,8 +143,8 @@ def hold_parameters_that_come_later_are_refused_by_name():
         model, optimizer, averager = make()
         take_step(model, optimizer, averager, 0)
         change(model, optimizer)
-        refused(64, "consensus: p", averager.consensus().__enter__)
-        refused(64, name, lambda: take_step(model, optimizer, averager, 1))
+        refused("consensus: p", averager.consensus().__enter__)
+        refused(name, lambda: take_step(model, optimizer, averager, 1))
         averager.close()
 
 
@@ -185,7 +160,7 @@ def hold_parameters_that_move_are_refused_by_name():
         model, optimizer, averager = make()
         backward(model, 0)
         change(model)
-        refused(64, name, averager.step)
+        refused(name, averager.step)
         averager.close()
 
 
@@ -207,17 +182,16 @@ def hold_models_that_do_not_fit_are_refused_by_name():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             change(model)
-        refused(64, words, lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1)))
+        refused(words, lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1)))
 
 
 def hold_tied_parameters_count_once():
     model = TwoHeads(eave.rank())
     model.right.weight = model.left.weight
-    averager = eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    averager = open_averager(model, torch.optim.SGD(model.parameters(), lr=0.1))
     backward(model, 0)
     averager.step()
     assert model.right.weight is model.left.weight and is_same_everywhere(model.parameters())
-    averager.close()
 
 
 def hold_models_that_differ_between_ranks_are_refused():
@@ -226,18 +200,18 @@ def hold_models_that_differ_between_ranks_are_refused():
     model = TwoHeads(0)
     if eave.rank() == 1:
         model.left.requires_grad_(False)
-    refused(78, "left.weight", lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1)))
+    refused("left.weight", lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1)), code=78)
     model = TwoHeads(0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9 if eave.rank() == 1 else 0.5)
-    refused(78, "'momentum': 0.9", lambda: eave.Averager(model, optimizer))
+    refused("'momentum': 0.9", lambda: eave.Averager(model, optimizer), code=78)
 
 
 def hold_optimizers_that_do_not_fit_are_refused():
     model = TwoHeads(0)
-    refused(64, "LBFGS", lambda: eave.Averager(model, torch.optim.LBFGS(model.parameters())))
-    refused(64, "moves the parameters itself",
+    refused("LBFGS", lambda: eave.Averager(model, torch.optim.LBFGS(model.parameters())))
+    refused("moves the parameters itself",
             lambda: eave.Averager(model, torch.optim.Adam(model.parameters()), "mdownpour"))
-    refused(64, "leave it out",
+    refused("leave it out",
             lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1), "easgd", nesterov=True))
     eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1), "mdownpour", weight_decay=0.1).close()
 
@@ -251,45 +225,42 @@ def hold_copies_of_the_model_are_free_of_it():
     for other in (copy.deepcopy(model), torch.load(saved, weights_only=False)):
         other(batch(0)[0], ("left",)).sum().backward()
         other.load_state_dict(TwoHeads(5).state_dict())
-        refused(64, "computed nothing", averager.step)
+        refused("computed nothing", averager.step)
     take_step(model, optimizer, averager, 0)
-    averager.close()
 
 
 def hold_steps_by_other_ways_are_refused():
     model, optimizer, averager = make()
     backward(model, 0)
-    refused(64, "averager.step()", optimizer.step)
-    refused(64, "closure", lambda: averager.step(lambda: 0.0))
-    refused(64, "unscale_", lambda: averager.param_groups)
+    refused("averager.step()", optimizer.step)
+    refused("closure", lambda: averager.step(lambda: 0.0))
+    refused("unscale_", lambda: averager.param_groups)
     averager.step()
     with averager.consensus():
-        refused(64, "consensus()", averager.step)
-        refused(64, "consensus()", lambda: model.load_state_dict(model.state_dict()))
+        refused("consensus()", averager.step)
+        refused("consensus()", lambda: model.load_state_dict(model.state_dict()))
     averager.close()
     optimizer.step()  # after close() the model is the caller's again
 
 
 def hold_sparse_gradients_are_refused_by_name():
     model = torch.nn.Sequential(torch.nn.Embedding(5, 3, sparse=True))
-    averager = eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    averager = open_averager(model, torch.optim.SGD(model.parameters(), lr=0.1))
     model(torch.tensor([1, 2])).sum().backward()
-    refused(64, "'0.weight' is sparse", averager.step)
-    averager.close()
+    refused("'0.weight' is sparse", averager.step)
 
 
 def hold_a_state_loaded_later_is_refused_where_a_center_would_not_know_of_it():
     for communicator in ("easgd", "local-sgd", "diloco", "gossip"):
         model, optimizer, averager = make(communicator=communicator)
         model.load_state_dict(TwoHeads(3).state_dict())
-        refused(64, "load_state_dict", lambda: backward(model, 0))
+        refused("load_state_dict", lambda: backward(model, 0))
         averager.close()
     model, optimizer, averager = make()
     model.load_state_dict(TwoHeads(3).state_dict())  # all ranks load the same
     take_step(model, optimizer, averager, 0)
     with averager.consensus():
         assert is_same_everywhere(model.parameters())
-    averager.close()
 
 
 def hold_a_checkpoint_that_one_rank_loads_is_told_by_the_consensus():
@@ -306,7 +277,6 @@ def hold_a_checkpoint_that_one_rank_loads_is_told_by_the_consensus():
         assert error.code == 70 and error.is_shared and "rank 0 on" in str(error), error
     eave._library.job.is_broken = False  # no operation is in flight here
     model.load_state_dict(TwoHeads(3).state_dict())
-    averager.close()
 
 
 def hold_a_step_that_is_not_finite_is_left_out():
@@ -340,7 +310,6 @@ def hold_a_grad_scaler_works_beside_it():
         scaler.update()
     assert averager.steps_left_out == 1 and is_same_everywhere(model.parameters())
     assert scaler.get_scale() == (2.0 if eave.rank() == 0 else 4.0)
-    averager.close()
 
 
 def hold_eamsgd_is_that_of_the_publication():
@@ -354,7 +323,7 @@ def hold_eamsgd_is_that_of_the_publication():
     model.x = torch.nn.Parameter(torch.ones(5))
     model.forward = lambda: (curvature.float() / 2 * (model.x - eave.rank()) ** 2).sum()
     optimizer = torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum, nesterov=True)
-    averager = eave.Averager(model, optimizer, "easgd", tau=tau, alpha=alpha)
+    averager = open_averager(model, optimizer, "easgd", tau=tau, alpha=alpha)
     assert "EAMSGD" in averager.description, averager.description
     for step in range(30):
         pull = alpha * (x - center) if step > 0 and step % tau == 0 else torch.zeros_like(x)
@@ -365,19 +334,6 @@ def hold_eamsgd_is_that_of_the_publication():
         averager.step()
     with averager.consensus():
         assert torch.allclose(model.x.double(), center, rtol=0, atol=2e-5), (model.x, center)
-    averager.close()
 
 
-def main():
-    for name, hold in sorted(globals().items()):
-        if name.startswith("hold_"):
-            try:
-                hold()
-            except Exception:
-                print(f"rank {eave.rank()} of {eave.size()}: {name} failed", file=sys.stderr)
-                raise
-            if eave.rank() == 0:
-                print(f"{eave.size()} ranks: {name[5:].replace('_', ' ')}", flush=True)
-
-
-main()
+run_cases(globals())

@@ -1,6 +1,8 @@
 // A loop of SGD on a quadratic, in which tests can provoke errors.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -8,6 +10,18 @@
 #include "c/averager.h"
 
 namespace eave {
+
+// Expects that `action` throws a Failure with this code, whose text holds `words`.
+template <class Failure, class Action>
+void expect_thrown(ExitCode code, const std::string& words, Action action) {
+  try {
+    action();
+    ADD_FAILURE() << "nothing was thrown, expected " << words;
+  } catch (const Failure& error) {
+    EXPECT_EQ(error.code(), code);
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+  }
+}
 
 // F_i(x) = sum_k h_k (x_k - m_ik)^2 / 2 of rank i. Its gradient has a closed form, so tests can compute it in any
 // precision.
