@@ -39,7 +39,7 @@ void take_or_refuse(std::initializer_list<ExitCode> codes, const std::function<v
   }
 }
 
-std::vector<std::uint8_t> packed(std::span<const std::uint8_t> bytes, bool is_gzip) {
+std::vector<std::uint8_t> packed(Bytes bytes, bool is_gzip) {
   static Packer zlib(MAX_WBITS), gzip(MAX_WBITS + 16);
   z_stream& stream = is_gzip ? gzip.stream : zlib.stream;
   if (deflateReset(&stream) != Z_OK) std::abort();
@@ -53,7 +53,7 @@ std::vector<std::uint8_t> packed(std::span<const std::uint8_t> bytes, bool is_gz
   return content;
 }
 
-std::string file_of(std::span<const std::uint8_t> bytes) {
+std::string file_of(Bytes bytes) {
   static const int file = ::memfd_create("fuzzed", MFD_CLOEXEC);
   if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes.size())) != 0 ||
       ::pwrite(file, bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
@@ -64,3 +64,9 @@ std::string file_of(std::span<const std::uint8_t> bytes) {
 }
 
 }  // namespace eave
+
+// The function that libFuzzer and replay.cpp call.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  eave::fuzz({bytes, size});
+  return 0;
+}

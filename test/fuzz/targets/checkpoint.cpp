@@ -5,24 +5,23 @@
 #include "checkpoint/checkpoint_format.h"
 #include "test/fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+void eave::fuzz(Bytes bytes) {
   constexpr std::size_t kHeaderBytesAt = 16, kFileBytesAt = 24, kPrelude = 32;
-  if (size == 0) return 0;
-  std::string header = eave::text_of({bytes + 1, size - 1});
+  if (bytes.empty()) return;
+  std::string header = text_of(bytes.subspan(1));
   std::uint64_t file_bytes = header.size();
   if (header.size() >= kPrelude) {
     const std::uint64_t length = header.size();
     if (bytes[0] % 2 == 0) std::memcpy(header.data() + kHeaderBytesAt, &length, sizeof length);
     std::memcpy(&file_bytes, header.data() + kFileBytesAt, sizeof file_bytes);
   }
-  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
-    const eave::CheckpointHeader read = eave::parse_checkpoint_header(header, file_bytes);
+  take_or_refuse([&] {
+    const CheckpointHeader read = parse_checkpoint_header(header, file_bytes);
     std::uint64_t left = file_bytes / sizeof(float);
-    for (const eave::CheckpointVector& vector : read.vectors) {
-      if (vector.size > left || !eave::is_plain_name(vector.name)) std::abort();
+    for (const CheckpointVector& vector : read.vectors) {
+      if (vector.size > left || !is_plain_name(vector.name)) std::abort();
       left -= vector.size;
     }
     if (read.rank < 0 || read.rank >= read.ranks) std::abort();
   });
-  return 0;
 }

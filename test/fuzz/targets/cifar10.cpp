@@ -5,19 +5,18 @@
 #include "data/files/cifar10_file.h"
 #include "test/fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  if (size == 0) return 0;
+void eave::fuzz(Bytes bytes) {
+  if (bytes.empty()) return;
   const std::int64_t records = bytes[0] % 4;
-  std::vector<std::uint8_t> labels, pixels(eave::kCifarSide * eave::kCifarSide * eave::kCifarChannels);
-  std::vector<std::uint8_t> content(bytes + 1, bytes + size);
+  std::vector<std::uint8_t> labels, pixels(kCifarSide * kCifarSide * kCifarChannels);
+  std::vector<std::uint8_t> content(bytes.begin() + 1, bytes.end());
   if (bytes[0] / 4 % 2 == 0) content.resize(static_cast<std::size_t>(records) * (1 + pixels.size()));
-  const eave::MemorySource file(content, "fuzzed");
-  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
-    eave::append_cifar_labels(file, records, labels);
-    if (std::ranges::any_of(labels, [](std::uint8_t label) { return label >= eave::kCifarClasses; })) std::abort();
+  const MemorySource file(content, "fuzzed");
+  take_or_refuse([&] {
+    append_cifar_labels(file, records, labels);
+    if (std::ranges::any_of(labels, [](std::uint8_t label) { return label >= kCifarClasses; })) std::abort();
   });
-  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
-    for (std::int64_t record = 0; record < records; ++record) eave::read_cifar_image(file, record, pixels);
+  take_or_refuse([&] {
+    for (std::int64_t record = 0; record < records; ++record) read_cifar_image(file, record, pixels);
   });
-  return 0;
 }

@@ -21,18 +21,15 @@ eave::OptionValues options() {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  static const eave::OptionValues declared = options();
-  eave::OptionValues values = declared;
-  eave::take_or_refuse({eave::ExitCode::kUsage, eave::ExitCode::kBadData}, [&] {
-    eave::assign(values, eave::from_file(eave::file_of({bytes, size}), values));
-  });
-  const auto read = [](const std::function<void()>& get) { eave::take_or_refuse({eave::ExitCode::kUsage}, get); };
+void eave::fuzz(Bytes bytes) {
+  static const OptionValues declared = options();
+  OptionValues values = declared;
+  take_or_refuse({ExitCode::kUsage, ExitCode::kBadData}, [&] { assign(values, from_file(file_of(bytes), values)); });
+  const auto read = [](const std::function<void()>& get) { take_or_refuse({ExitCode::kUsage}, get); };
   read([&] { values.real("lr"); });
   read([&] { values.integer("batch", 1, 1 << 20); });
   read([&] { values.flag("flip"); });
   read([&] { values.bytes("bucket-bytes"); });
   if (values.has("shape-delay")) read([&] { values.seconds("shape-delay"); });
   if (values.has("shape-rate")) read([&] { values.bytes_per_second("shape-rate"); });
-  return 0;
 }

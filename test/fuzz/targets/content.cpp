@@ -2,10 +2,9 @@
 #include "base/files/content_kind.h"
 #include "test/fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  const std::string text = eave::describe_content(eave::content_kind({bytes, size}), "get it again");
+void eave::fuzz(Bytes bytes) {
+  const std::string text = describe_content(content_kind(bytes), "get it again");
   for (const char letter : text) {
     if (letter < ' ' || letter > '~') __builtin_trap();  // messages go to terminals
   }
-  return 0;
 }

@@ -23,12 +23,11 @@ std::string made_right(const std::string& input) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  if (size == 0) return 0;
-  std::string file = eave::text_of({bytes + 1, size - 1});
+void eave::fuzz(Bytes bytes) {
+  if (bytes.empty()) return;
+  std::string file = text_of(bytes.subspan(1));
   if (bytes[0] % 2 == 0) file = made_right(file);
-  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
-    eave::read_exchange_log(eave::file_of({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()}));
+  take_or_refuse([&] {
+    read_exchange_log(file_of({reinterpret_cast<const std::uint8_t*>(file.data()), file.size()}));
   });
-  return 0;
 }

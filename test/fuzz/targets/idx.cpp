@@ -3,11 +3,8 @@
 
 #include "test/fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  for (const eave::IdxContent content : {eave::IdxContent::kImages, eave::IdxContent::kLabels}) {
-    eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
-      eave::read_idx(eave::MemorySource({bytes, size}, "fuzzed"), content);
-    });
+void eave::fuzz(Bytes bytes) {
+  for (const IdxContent content : {IdxContent::kImages, IdxContent::kLabels}) {
+    take_or_refuse([&] { read_idx(MemorySource(bytes, "fuzzed"), content); });
   }
-  return 0;
 }

@@ -2,11 +2,10 @@
 #include "base/files/directory_lock.h"
 #include "test/fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  if (const auto owner = eave::read_lock_owner(eave::text_of({bytes, size}))) {
+void eave::fuzz(Bytes bytes) {
+  if (const auto owner = read_lock_owner(text_of(bytes))) {
     for (const char letter : owner->describe()) {
       if (letter < ' ' || letter > '~') std::abort();
     }
   }
-  return 0;
 }

@@ -3,21 +3,20 @@
 #include "checkpoint/checkpoint_manifest.h"
 #include "test/fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  if (size == 0) return 0;
-  std::string text = eave::text_of({bytes + 1, size - 1});
-  if (bytes[0] % 2 == 0) text += eave::hash_of(text).text() + "\"\n}\n";
-  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
-    const eave::Manifest manifest = eave::parse_manifest(text);
+void eave::fuzz(Bytes bytes) {
+  if (bytes.empty()) return;
+  std::string text = text_of(bytes.subspan(1));
+  if (bytes[0] % 2 == 0) text += hash_of(text).text() + "\"\n}\n";
+  take_or_refuse([&] {
+    const Manifest manifest = parse_manifest(text);
     if (manifest.files.empty() || manifest.step < 1) std::abort();
-    for (const eave::StoredFile& file : manifest.files) {
-      if (!eave::is_plain_name(file.name)) std::abort();
+    for (const StoredFile& file : manifest.files) {
+      if (!is_plain_name(file.name)) std::abort();
     }
-    for (const char* note : {eave::kWorkers, eave::kStatistics}) {
-      const int count = eave::count_in(manifest, note);
+    for (const char* note : {kWorkers, kStatistics}) {
+      const int count = count_in(manifest, note);
       if (count < 1 || count > static_cast<int>(manifest.files.size())) std::abort();
     }
-    eave::parse_manifest(eave::encode_manifest(manifest));
+    parse_manifest(encode_manifest(manifest));
   });
-  return 0;
 }

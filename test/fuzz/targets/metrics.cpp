@@ -5,22 +5,21 @@
 #include "report/text/report_tables.h"
 #include "test/fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  if (size == 0) return 0;
+void eave::fuzz(Bytes bytes) {
+  if (bytes.empty()) return;
   const int made = bytes[0] % 3;
-  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
-    eave::RunRecord run = eave::read_metrics(eave::file_of({bytes + 1, size - 1}));
+  take_or_refuse([&] {
+    RunRecord run = read_metrics(file_of(bytes.subspan(1)));
     run.name = "one";
-    eave::RunRecord other = run;
+    RunRecord other = run;
     other.name = "other";
-    const eave::Comparison comparison = eave::compare_runs({{run, other}, {}}, std::nullopt);
-    if (made == 0) eave::report_text(comparison);
+    const Comparison comparison = compare_runs({{run, other}, {}}, std::nullopt);
+    if (made == 0) report_text(comparison);
     if (made == 1) {
-      eave::variants_csv(comparison);
-      eave::runs_csv(comparison);
-      eave::metrics_csv(comparison);
+      variants_csv(comparison);
+      runs_csv(comparison);
+      metrics_csv(comparison);
     }
-    if (made == 2) eave::report_page(comparison, {"fuzzed", "today", "1"});
+    if (made == 2) report_page(comparison, {"fuzzed", "today", "1"});
   });
-  return 0;
 }

@@ -2,10 +2,7 @@
 #include "nn/graph.h"
 #include "test/fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  const std::string text = eave::text_of({bytes, size});
-  eave::take_or_refuse({eave::ExitCode::kUsage, eave::ExitCode::kConfiguration}, [&] {
-    eave::summarise(eave::build_graph(text, {32, 32, 3}, 10));
-  });
-  return 0;
+void eave::fuzz(Bytes bytes) {
+  const std::string text = text_of(bytes);
+  take_or_refuse({ExitCode::kUsage, ExitCode::kConfiguration}, [&] { summarise(build_graph(text, {32, 32, 3}, 10)); });
 }

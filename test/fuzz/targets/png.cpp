@@ -23,15 +23,14 @@ void mend_checksums(std::vector<std::uint8_t>& file) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  std::vector<std::uint8_t> content(bytes, bytes + size), pixels(8 * 8 * 3);
+void eave::fuzz(Bytes bytes) {
+  std::vector<std::uint8_t> content(bytes.begin(), bytes.end()), pixels(8 * 8 * 3);
   mend_checksums(content);
-  const eave::MemorySource file(content, "fuzzed");
-  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] { eave::decode_png(file, nullptr); });
-  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
-    eave::SquareResizer resizer(8);
-    eave::decode_png(file, &resizer);
+  const MemorySource file(content, "fuzzed");
+  take_or_refuse([&] { decode_png(file, nullptr); });
+  take_or_refuse([&] {
+    SquareResizer resizer(8);
+    decode_png(file, &resizer);
     resizer.finish(pixels);
   });
-  return 0;
 }

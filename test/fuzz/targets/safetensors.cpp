@@ -5,18 +5,16 @@
 #include "nn/graph.h"
 #include "test/fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  using eave::ExitCode;
-  eave::take_or_refuse({ExitCode::kBadData, ExitCode::kConfiguration, ExitCode::kUsage}, [&] {
-    const eave::SafetensorsFile file = eave::read_safetensors(eave::file_of({bytes, size}));
-    for (const eave::NamedArray& array : file.arrays) {
+void eave::fuzz(Bytes bytes) {
+  take_or_refuse({ExitCode::kBadData, ExitCode::kConfiguration, ExitCode::kUsage}, [&] {
+    const SafetensorsFile file = read_safetensors(file_of(bytes));
+    for (const NamedArray& array : file.arrays) {
       for (const float value : array.values) {
         volatile float seen = value;
         static_cast<void>(seen);
       }
     }
-    const eave::ModelDescription model = eave::description_in(file);
-    eave::read_model(file, eave::build_graph(model.specification, model.image, model.classes));
+    const ModelDescription model = description_in(file);
+    read_model(file, build_graph(model.specification, model.image, model.classes));
   });
-  return 0;
 }

@@ -3,11 +3,10 @@
 
 #include "test/fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  eave::take_or_refuse({eave::ExitCode::kBadData}, [&] {
-    const eave::RunSummary summary = eave::read_summary(eave::file_of({bytes, size}));
-    eave::summary_table({summary});
-    eave::summary_of(eave::summary_text(summary), "what was read");
+void eave::fuzz(Bytes bytes) {
+  take_or_refuse([&] {
+    const RunSummary summary = read_summary(file_of(bytes));
+    summary_table({summary});
+    summary_of(summary_text(summary), "what was read");
   });
-  return 0;
 }

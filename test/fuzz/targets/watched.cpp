@@ -5,14 +5,13 @@
 #include "report/watch/watched_run.h"
 #include "test/fuzz/fuzz.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
-  if (size == 0) return 0;
-  eave::WatchedRun run;
-  std::istringstream lines(eave::text_of({bytes + 1, size - 1}));
+void eave::fuzz(Bytes bytes) {
+  if (bytes.empty()) return;
+  WatchedRun run;
+  std::istringstream lines(text_of(bytes.subspan(1)));
   for (std::string line; std::getline(lines, line);) run.take(line);
   const bool is_utf8 = bytes[0] % 2 != 0;
-  const eave::WatchPlot plot = bytes[0] / 2 % 2 == 0 ? eave::WatchPlot::kLoss : eave::WatchPlot::kAccuracy;
-  eave::watch_screen("fuzzed", run, {60, 20, is_utf8, plot});
-  eave::watch_line(run);
-  return 0;
+  const WatchPlot plot = bytes[0] / 2 % 2 == 0 ? WatchPlot::kLoss : WatchPlot::kAccuracy;
+  watch_screen("fuzzed", run, {60, 20, is_utf8, plot});
+  watch_line(run);
 }
