@@ -1,4 +1,5 @@
 """One start of eave: how it is started, and its outcome."""
+import contextlib
 import dataclasses
 import os
 import resource
@@ -99,20 +100,16 @@ def _send(number, to, process, place):
     if to == "rank":
         targets = [pid for pid in processes_of(place) if pid != process.pid][-1:] or targets
     for pid in targets:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-        except ProcessLookupError:
-            pass
 
 
 def _end_all(place, process):
     """Kills the processes that are left of a call, and returns their numbers."""
     left = [pid for pid in processes_of(place) if pid != process.pid]
     for pid in left:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
     return left
 
 

@@ -13,7 +13,7 @@ import kind_data
 import linear
 import mutations
 from calls import Call
-from plan import Plan
+from plan import Plan, on_success
 
 IMAGE_SIDE = 8
 MEAN, DEVIATION = numpy.array([0.485, 0.456, 0.406]), numpy.array([0.229, 0.224, 0.225])
@@ -25,24 +25,18 @@ def _forms(rng):
     """Returns a valid image, its ending, and its form in words."""
     width, height = rng.choice([1, 2, 7, 8, 31, 200]), rng.choice([1, 3, 8, 17, 120])
     image = good.picture(rng, width, height)
-    kind = rng.randrange(9)
-    if kind == 0:
-        return good.encoded(image.convert("L"), "JPEG", quality=95), "jpg", "a grey JPEG"
-    if kind == 1:
-        return good.encoded(image, "JPEG", quality=95, subsampling=rng.choice([0, 1, 2]), progressive=True), "jpg", "a progressive JPEG"
-    if kind == 2:
-        return good.encoded(image.convert("L"), "PNG"), "png", "a grey PNG"
-    if kind == 3:
-        return good.encoded(image.convert("P", palette=Image.Palette.ADAPTIVE), "PNG"), "png", "a PNG with a palette"
-    if kind == 4:
-        return good.encoded(image.convert("1"), "PNG"), "png", "a PNG of one bit"
-    if kind == 5:
-        return good.encoded(image, "PNG", optimize=True), "PNG", "a PNG"
-    if kind == 6:
-        return good.encoded(image, "JPEG", quality=95, exif=b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"), "JPG", "a turned JPEG"
-    if kind == 7:
-        return good.encoded(image, "JPEG", quality=95, comment=b"\x1b[2J\x1b]0;x\x07"), "jpeg", "a JPEG with a comment"
-    return good.encoded(image, "JPEG", quality=95, restart_marker_blocks=1), "jpg", "a JPEG with restarts"
+    image, options, ending, what = rng.choice([
+        (image.convert("L"), {}, "jpg", "a grey JPEG"),
+        (image, {"subsampling": rng.choice([0, 1, 2]), "progressive": True}, "jpg", "a progressive JPEG"),
+        (image.convert("L"), {}, "png", "a grey PNG"),
+        (image.convert("P", palette=Image.Palette.ADAPTIVE), {}, "png", "a PNG with a palette"),
+        (image.convert("1"), {}, "png", "a PNG of one bit"),
+        (image, {"optimize": True}, "PNG", "a PNG"),
+        (image, {"exif": b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"}, "JPG", "a turned JPEG"),
+        (image, {"comment": b"\x1b[2J\x1b]0;x\x07"}, "jpeg", "a JPEG with a comment"),
+        (image, {"restart_marker_blocks": 1}, "jpg", "a JPEG with restarts")])
+    form, options = ("PNG", options) if ending.lower() == "png" else ("JPEG", options | {"quality": 95})
+    return good.encoded(image, form, **options), ending, what
 
 
 def _png_chunk(kind, data):
@@ -80,8 +74,9 @@ def _new_content(rng, data, ending):
     if kind < 0.30:
         return _large(rng)
     if kind < 0.40 and ending == "png":
-        return *(lambda pair: (pair[0], ending, pair[1]))(_damaged_png(rng, data)), False
-    data, what = mutations.damage_bytes(rng, data)
+        data, what = _damaged_png(rng, data)
+    else:
+        data, what = mutations.damage_bytes(rng, data)
     return data, ending, what, False
 
 
@@ -107,16 +102,8 @@ def _odd_class(rng, directory):
 
 
 def _odd_entry(rng, folder):
-    path, kind = folder / ("odd." + rng.choice(["jpg", "png"])), rng.randrange(4)
-    if kind == 0:
-        os.mkfifo(path)
-    elif kind == 1:
-        path.symlink_to("nowhere")
-    elif kind == 2:
-        path.mkdir()
-    else:
-        path.symlink_to("/dev/zero")
-    return ["a FIFO", "a dangling link", "a folder", "a link to /dev/zero"][kind] + " among images", False
+    path = folder / ("odd." + rng.choice(["jpg", "png"]))
+    return mutations.put_odd(rng, path, ["a FIFO", "a dangling link", "a directory", "a link to /dev/zero"]) + " among images", False
 
 
 def _damage(rng, directory):
@@ -182,9 +169,8 @@ def _read_part(directory, good_ones):
 
 
 def _check(run, directory, arrays, good_ones):
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
         scores, told = {}, []
         for part in ("train", "test"):
             try:
@@ -205,10 +191,8 @@ def make_image(rng, place, base):
     what, whole = _damage(rng, directory)
     good_ones = {path.stem: path for path in base.images.rglob("*") if path.is_file() and "declared" not in what}
     arrays = linear.parameters(rng, IMAGE_SIDE * IMAGE_SIDE * 3, len(CLASSES))
-    linear.write_model(place.inputs / "model.safetensors", arrays, (IMAGE_SIDE, IMAGE_SIDE, 3), len(CLASSES))
     run = place.out / "run"
-    words = ["train", "--data", "image-folder", "--data-dir", directory, "--image-size", IMAGE_SIDE, *good.MODEL, "--decode-threads", 1,
-             "--initial-parameters", place.inputs / "model.safetensors", "--batch", 100, "--max-steps", 1, "--lr", "1e-30",
-             "--momentum", 0, "--run-dir", run, "--checkpoint", "off"]
+    words = ["train", "--data", "image-folder", "--data-dir", directory, "--image-size", IMAGE_SIDE, "--decode-threads", 1, "--batch", 100,
+             *kind_data.model_and_one_step(place, run, arrays, (IMAGE_SIDE, IMAGE_SIDE, 3), len(CLASSES))]
     return Plan([Call(words, promised=whole)], what, ["photographs"], ["out/run"], _check(run, directory, arrays, good_ones),
                 bounds={"memory_mib": 400}, input_bytes=100_000)

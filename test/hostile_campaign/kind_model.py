@@ -4,15 +4,13 @@ import shutil
 
 import numpy
 
-import bases as good
 import kind_data
 import linear
 import mutations
 import read_idx
 import read_model
-import read_run
 from calls import Call
-from plan import Plan
+from plan import Plan, on_success
 
 
 def _split(data):
@@ -97,13 +95,9 @@ DAMAGE = [_twice, _over_each_other, _gap, _other_order, _padded, _more_words, _o
 
 
 def _check_export(source, target, layout):
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
-        try:
-            _, wanted = read_model.read_model(source)
-        except read_run.Refused as why:
-            return [f"SILENT: exported what independent readers refuse: {why}"]
+        _, wanted = read_model.read_model(source)
         _, found = read_model.read_model(target)
         told = [f"SILENT: exported arrays {sorted(found)}, not {sorted(wanted)}"] if found.keys() != wanted.keys() else []
         for name in found.keys() & wanted.keys():
@@ -117,13 +111,9 @@ def _check_export(source, target, layout):
 
 
 def _check_begun(source, directory, run):
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
-        try:
-            _, arrays = read_model.read_model(source)
-        except read_run.Refused as why:
-            return [f"SILENT: began with what independent readers refuse: {why}"]
+        _, arrays = read_model.read_model(source)
         part = read_idx.read_set(directory)
         scores = {which: linear.score(part[f"{which}_images"], part[f"{which}_labels"], arrays, *read_idx.SCALES["mnist"])
                   for which in ("train", "test")}
@@ -161,8 +151,8 @@ def _read(rng, place, base, named, source, what, whole):
         call = Call(["export", named, "--safetensors", target, "--layout", layout], promised=whole)
         return Plan([call], what, ["model.safetensors"], ["out/model.safetensors"], _check_export(source, target, layout))
     (place.inputs / "set").symlink_to(base.idx)
-    words = ["train", "--data", "mnist", "--data-dir", place.inputs / "set", *good.MODEL, "--initial-parameters", named, "--batch", 40,
-             "--max-steps", 1, "--lr", "1e-30", "--momentum", "0", "--run-dir", run, "--checkpoint", "off"]
+    words = ["train", "--data", "mnist", "--data-dir", place.inputs / "set", *kind_data.one_step(run), "--initial-parameters", named,
+             "--batch", 40]
     return Plan([Call(words, promised=whole)], what, ["model.safetensors"], ["out/run"],
                 _check_begun(source, place.inputs / "set", run))
 

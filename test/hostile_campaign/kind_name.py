@@ -110,7 +110,6 @@ def make_name(rng, place, base):
     name = _name(rng)
     kind, words, environment = rng.choice([_of_run, _of_run, _of_checkpoints, _of_images, _of_images, _of_file, _of_file, _of_value])(
         rng, place, base, name)
-    plan = Plan([Call(words, environment)], f"{kind} is called {name!r}", [], ["out", "in"])
-    plan.between = _complaints  # also runs if the call fails for another reason
-    plan.may_be_silent = words[0] == "doctor"  # doctor prints findings in its table
-    return plan
+    # _complaints also runs if the call fails for another reason. doctor prints findings in its table.
+    return Plan([Call(words, environment)], f"{kind} is called {name!r}", [], ["out", "in"], between=_complaints,
+                may_be_silent=words[0] == "doctor")

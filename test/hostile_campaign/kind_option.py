@@ -2,11 +2,13 @@
 import re
 
 import bases as good
+import kind_model
 import mutations
 import read_options
 import read_run
 from calls import Call
-from plan import Plan
+from judge import DOCUMENTED
+from plan import Plan, on_success
 
 SPELLINGS = {
     "RATE": ["bit", "kbit", "mbit", "gbit", "Mbit", "Gbit/s", "mbit/s", "b/s", "kb/s", "Kb/s", "Mb/s", "mb/s", "Gb/s", "gb/s", "GB/s", "MB/s",
@@ -58,9 +60,8 @@ def _printed(out):
 
 def _check_print(given, hints, source):
     """Each accepted value must fit the documented grammar, and eave must print it as it was given."""
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
         told, printed = [], _printed(outcomes[0].out)
         for name, text in given.items():
             try:
@@ -80,19 +81,22 @@ def _typeable(text):
     return "#" not in text and "\n" not in text and "\r" not in text
 
 
+def _give(rng, place, command, name, text):
+    """Gives the option in one of three ways. Returns the way, the words and the environment of the call."""
+    source = rng.choice(["command line", "environment", "file"])
+    if source == "command line":
+        return source, [*command, *([f"--{name}={text}"] if rng.random() < 0.7 else [f"--{name}", text])], {}
+    if source == "environment":
+        return source, command, {"EAVE_" + name.upper().replace("-", "_"): text}
+    (place.inputs / "train.ini").write_text(f"{name} = {text}\n", encoding="utf-8")
+    return source, [*command, "--config", place.inputs / "train.ini"], {}
+
+
 def make_option(rng, place, base):
     hints = _catalogue(base)["train"]
     name = rng.choice(sorted(set(hints) - {"config", "print-config", "plugin"}))
     text = value_of(rng, hints[name][0])
-    source = rng.choice(["command line", "environment", "file"])
-    words, environment = ["train", "--print-config"], {}
-    if source == "command line":
-        words += [f"--{name}={text}"] if rng.random() < 0.7 else [f"--{name}", text]
-    elif source == "environment":
-        environment["EAVE_" + name.upper().replace("-", "_")] = text
-    else:
-        (place.inputs / "train.ini").write_text(f"{name} = {text}\n", encoding="utf-8")
-        words += ["--config", place.inputs / "train.ini"]
+    source, words, environment = _give(rng, place, ["train", "--print-config"], name, text)
     names = ["--" + name, name.upper().replace("-", "_"), "train.ini"] + ([text] if text else [])
     check = _check_print({name: text}, hints, source) if _typeable(text) and text.strip() else None
     if text in ("--help", "-h") and words[-1] == text:
@@ -121,35 +125,22 @@ def make_quantity(rng, place, base):
     text, table = quantity(rng, hint), place.out / "plan.json"
     words = ["plan", base.run("allreduce"), "--ranks", "2", "--communicators", "allreduce", f"--{name}={text}", "--json", table]
 
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
-        found = read_run.parse(table.read_bytes())["network"][field]
-        return _compare(name, text, read, found)
+        found, wanted = read_run.parse(table.read_bytes())["network"][field], float(read(text))
+        if abs(found - wanted) > 1e-6 * max(abs(found), abs(wanted)):
+            return [f"SILENT: --{name} {text} is taken as {found}, by the documents it is {wanted}"]
+        return []
     return Plan([Call(words)], f"--{name} {text!a}", ["--" + name], ["out/plan.json"], check)
-
-
-def _compare(name, text, read, found):
-    try:
-        wanted = float(read(text))
-    except read_options.Refused as why:
-        return [f"SILENT: --{name} {text} is taken as {found}, by the documents it is none: {why}"]
-    if abs(found - wanted) > 1e-6 * max(abs(found), abs(wanted)):
-        return [f"SILENT: --{name} {text} is taken as {found}, by the documents it is {wanted}"]
-    return []
 
 
 def _make_size(rng, place):
     text = quantity(rng, "SIZE")
 
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
         rows = re.findall(rb"^ +(\d+) +(\d+) +float", outcomes[0].out, re.M)
-        try:
-            wanted = int(read_options.size(text)) // 4 * 4
-        except read_options.Refused as why:
-            return [f"SILENT: --min-bytes {text} is taken, by the documents it is none: {why}"]
+        wanted = int(read_options.size(text)) // 4 * 4
         return [] if rows and int(rows[0][0]) == wanted else [f"SILENT: --min-bytes {text} is taken as {rows[:1]}, not {wanted}"]
     words = ["bench-comm", f"--min-bytes={text}", "--max-bytes", "128MiB", "--factor", 1000000, "--iterations", 1, "--warmup", 0,
              "--transport", "threads"]
@@ -165,9 +156,8 @@ def make_list(rng, place, base):
     text, table = rng.choice(LISTS), place.out / "plan.json"
     words = ["plan", base.run("allreduce"), f"--ranks={text}", "--communicators", "allreduce", "--json", table]
 
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
         found = [row["ranks"] for row in read_run.parse(table.read_bytes())["plans"][0]["rows"]]
         parts = [part.strip() for part in text.split(",")]
         wanted = [int(part) for part in parts if part.isdecimal()]
@@ -190,14 +180,13 @@ def make_config(rng, place, base):
     path = place.inputs / "train.ini"
     path.write_bytes(data)
 
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
         try:
             settings = dict(read_options.config(data.decode("utf-8")))
             for name, text in settings.items():
                 read_options.check(hints[name][0], text)
-        except (read_options.Refused, UnicodeDecodeError, KeyError) as why:
+        except (UnicodeDecodeError, KeyError) as why:
             return [f"SILENT: a configuration file is taken that is none by the documents: {why!r}"]
         printed = _printed(outcomes[0].out)
         return [f"SILENT: {name} = {text!r} in the file is printed as {printed.get(name)}" for name, text in settings.items()
@@ -215,10 +204,8 @@ def make_number(rng, place, base):
     text += {"SIZE": rng.choice(["", "GB"]), "TIME": rng.choice(["s", "h"])}.get(hints[name][0], "")
     method = _method_of(rng, name, base)
     words = [*TRAIN, "--max-steps", 4, "--batch", 8, *method, f"--{name}={text}", "--run-dir", run]
-    plan = Plan([Call(words, wall_s=90)], f"--{name} {text} {' '.join(map(str, method))}", ["--" + name, name], ["out/run"], _check_number(run, name, text))
-    plan.codes |= {76}
-    plan.bounds = {"cpu_s": 20, "memory_mib": 300}
-    return plan
+    return Plan([Call(words, wall_s=90)], f"--{name} {text} {' '.join(map(str, method))}", ["--" + name, name], ["out/run"],
+                _check_number(run, name, text), codes=DOCUMENTED | {76}, bounds={"cpu_s": 20, "memory_mib": 300})
 
 
 def _method_of(rng, name, base):
@@ -238,17 +225,16 @@ def _method_of(rng, name, base):
 
 
 def _check_number(run, name, text):
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
         told = []
         try:
             config = read_run.read_json(run / "config.json")
-            values = config.get("options", config)
             lines = read_run.read_metrics(run / "metrics.jsonl")
             read_run.read_json(run / "summary.json")
-        except (read_run.Refused, OSError) as why:
+        except OSError as why:
             return [f"SILENT: a run ends with 0 and leaves what is not as documented: {why}"]
+        values = config.get("options", config)
         if values.get(name) != text:
             told.append(f"SILENT: config.json says {name} = {values.get(name)!r}, {text!r} was given")
         if not any(line["type"] == "end" for line in lines):
@@ -266,9 +252,8 @@ MISSPELT = {"BATHC": "batch", "EPOCS": "epochs", "COMUNICATOR": "communicator", 
 def make_environment(rng, place, base):
     if rng.random() < 0.3:
         name = rng.choice(sorted(MISSPELT))
-        plan = Plan([Call(["train", "--print-config"], {"EAVE_" + name: "5"})], f"EAVE_{name}, misspelt", ["EAVE_" + name], [],
-                    lambda outcomes: [f"SILENT: EAVE_{name} is passed, which is near --{MISSPELT[name]}"] if outcomes[0].code == 0 else [])
-        return plan
+        return Plan([Call(["train", "--print-config"], {"EAVE_" + name: "5"})], f"EAVE_{name}, misspelt", ["EAVE_" + name], [],
+                    kind_model.check_refused(f"EAVE_{name} is passed, which is near --{MISSPELT[name]}"))
     names = ["EAVE_" + each for each in rng.sample(FOREIGN, rng.randrange(1, 4))]
     value = rng.choice(["tcp://10.0.0.1:80", "80", "/opt/eave", "1.0", "", "\x1b[2J", "x" * 5000])
     words = rng.choice([["train", "--print-config"], [*TRAIN, "--max-steps", 1], ["doctor"], ["summary", base.run("allreduce")],
@@ -283,14 +268,7 @@ def make_environment(rng, place, base):
 def make_tilde(rng, place, base):
     """A path that begins with ~ leads home, or eave refuses it. eave must not make a folder with ~ in its name."""
     path = rng.choice(["~/run", "~", "~root/eave-run", "~nobody-of-that-name/run", "~+/run"])
-    source, words, environment = rng.choice(["command line", "environment", "file"]), [*TRAIN, "--max-steps", 1], {}
-    if source == "command line":
-        words += [f"--run-dir={path}"]
-    elif source == "environment":
-        environment["EAVE_RUN_DIR"] = path
-    else:
-        (place.inputs / "train.ini").write_text(f"run-dir = {path}\n")
-        words += ["--config", place.inputs / "train.ini"]
+    source, words, environment = _give(rng, place, [*TRAIN, "--max-steps", 1], "run-dir", path)
     if path == "~root/eave-run":
         words, environment = ["train", "--print-config", f"--run-dir={path}"], {}
 

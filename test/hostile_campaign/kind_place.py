@@ -5,11 +5,12 @@ import shutil
 
 import bases as good
 import kind_run
+import mutations
 import namespaces
 import plan as plans
 import read_run
 from calls import Call
-from plan import Plan
+from plan import Plan, on_success
 
 WRITTEN = ["config.json", "metrics.jsonl", "summary.json", "model.safetensors", "run.lock", "trace.json", "exchanges.order", "checkpoint",
            "checkpoint/step-000004.partial", "checkpoint/step-000004", "checkpoint/step-000012.partial", "calls-rank-0.json"]
@@ -28,16 +29,11 @@ def _plant(rng, place, path):
         target = place.precious / rng.choice(["thesis.tex", "data.bin", "keys", "new-file"])
         path.symlink_to(target if kind else os.path.relpath(target, path.parent))
         return f"a link to {target.name}"
-    if kind == 3:
-        os.mkfifo(path)
-        return "a FIFO"
-    if kind == 4:
-        path.mkdir()
-        (path / "mine.txt").write_text("mine\n")
-        return "a directory with a file"
-    if kind == 5:
-        path.symlink_to(path.name)
-        return "a link to itself"
+    if kind < 6:
+        what = mutations.put_odd(rng, path, ["a FIFO", "a directory", "a link to itself"])
+        if path.is_dir():
+            (path / "mine.txt").write_text("mine\n")
+        return what
     os.link(place.precious / "thesis.tex", path)
     return "a hard link to thesis.tex"
 
@@ -56,8 +52,7 @@ def make_link(rng, place, base):
     def check(outcomes):
         told = ["a file that is not eave's is gone: mine.txt"] if mine and not any(run.rglob("mine.txt")) else []
         return told + _check_result(outcomes, base, run)
-    plan = Plan([Call(words)], f"{name} is {what}, {mode}", [str(run), "run"], ["out/run"], check)
-    return plan
+    return Plan([Call(words)], f"{name} is {what}, {mode}", [str(run), "run"], ["out/run"], check)
 
 
 def _check_result(outcomes, base, run):
@@ -110,9 +105,8 @@ def make_output(rng, place, base):
     what = ["a link", "/dev/stdout", "/dev/full", "in no folder", "a directory", "a file", "a name too long", "a link to itself"][kind]
     words = [command, base.run("allreduce"), f"{option}={path}"] + (["--html", "none"] if command == "report" and option != "--html" else [])
 
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
         if kind == 2 and option != "--npy":
             return ["SILENT: ends with 0 though nothing could be written to /dev/full"]
         if kind == 0 and command != "export" and not (place.home / "result").exists():
@@ -121,19 +115,13 @@ def make_output(rng, place, base):
     return Plan([Call(words)], f"{command} {option} is {what}", [str(path)[:80], option], allowed, check)
 
 
-def _is_full(rng, place, base, run):
-    """Mounts a disk that may be too small in the place of the run directory."""
+def make_disk(rng, place, base):
+    """Trains with a disk that may be too small in the place of the run directory."""
+    run = place.out / "run"
     run.mkdir()
     if not namespaces.mount_small_disk(run, rng.choice([4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256])):
         raise plans.Skip("small disks: they need root and mount")
-    return "a disk that is too small, perhaps", ["train", *SHORT, "--run-dir", run]
-
-
-def make_disk(rng, place, base):
-    run = place.out / "run"
-    what, words = _is_full(rng, place, base, run)
-    if rng.random() < 0.3:
-        words.append("--require-checkpoint")
+    words = ["train", *SHORT, "--run-dir", run, *(["--require-checkpoint"] if rng.random() < 0.3 else [])]
 
     def check(outcomes):
         told = _check_result(outcomes[:1], base, run)
@@ -143,9 +131,8 @@ def make_disk(rng, place, base):
         if re.search(rb"has ended", second.err + second.out) and not (run / "model.safetensors").exists():
             told.append("SILENT: says that a run has ended which left no model")
         return told
-    plan = Plan([Call(words), Call([*words, "--resume", "auto"])], what, [str(run), "run", "standard output"], ["out/run"], check,
-                clean_up=lambda: namespaces.unmount(run))
-    return plan
+    return Plan([Call(words), Call([*words, "--resume", "auto"])], "a disk that is too small, perhaps",
+                [str(run), "run", "standard output"], ["out/run"], check, clean_up=lambda: namespaces.unmount(run))
 
 
 def make_limit(rng, place, base):
@@ -170,5 +157,4 @@ def make_limit(rng, place, base):
         if kind == 4 and outcomes[0].code == 0:
             return ["SILENT: ends with 0 though nothing of its output was written"]
         return _check_result(outcomes, base, run) if is_alone else []
-    plan = Plan([call], f"limits {call.limits}, closed {call.closed}, output {call.output or 'as ever'}", [], ["out/run"], check)
-    return plan
+    return Plan([call], f"limits {call.limits}, closed {call.closed}, output {call.output or 'as ever'}", [], ["out/run"], check)

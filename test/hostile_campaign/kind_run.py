@@ -3,13 +3,15 @@ import json
 import re
 import shutil
 
+import bases as good
 import contradictions
 import kind_model
 import mutations
+import read_checkpoint
 import read_model
 import read_run
 from calls import Call
-from plan import Plan
+from plan import Plan, on_success
 
 TEXT_FILES = ["config.json", "summary.json", "metrics.jsonl", "metrics.jsonl", "summary.json"]
 
@@ -52,14 +54,9 @@ def _reported(run):
 
 
 def _check_summary(run, table):
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
-        try:
-            summary = read_run.read_json(run / "summary.json")
-        except read_run.Refused as why:
-            return [f"SILENT: summary.json is taken, an independent reader refuses it: {why}"]
-        told = []
+        summary, told = read_run.read_json(run / "summary.json"), []
         if table.exists():
             rows = read_run.parse(table.read_bytes())
             told += [f"SILENT: --json has {key} = {rows[0].get(key)!r:.60}, summary.json {summary[key]!r:.60}"
@@ -115,14 +112,10 @@ def _report(rng, place, run):
 
 
 def _check_plan(run, table):
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
-        try:
-            read_run.read_metrics(run / "metrics.jsonl")
-            value = read_run.parse(table.read_bytes())
-        except read_run.Refused as why:
-            return [f"SILENT: planned with what an independent reader refuses: {why}"]
+        read_run.read_metrics(run / "metrics.jsonl")
+        value = read_run.parse(table.read_bytes())
         text = json.dumps(value) + outcomes[0].out.decode("utf-8", "replace")
         return [f"SILENT: {odd.group()} in a plan" for odd in [re.search(r"\b-?(nan|inf|NaN|Infinity)\b", text)] if odd]
     return check
@@ -170,7 +163,6 @@ def _make_contradiction(rng, place, run):
 
 def _words_of_run(run):
     """Returns the words that resume a run of `bases.RUNS` for one more epoch."""
-    import bases as good
     config = json.loads((run / "config.json").read_text())
     name = {"easgd": "easgd", "easgd-async": "async"}.get(config["communicator"], "allreduce")
     options = list(good.RUNS[name])
@@ -185,16 +177,20 @@ def make_run(rng, place, base):
     run = _copy(rng, place, base)
     if rng.random() < 0.3:
         plan = _make_contradiction(rng, place, run)
-        plan.input_bytes = 100_000
-        return plan
-    what = damage_file(rng, run / rng.choice(TEXT_FILES))
-    plan = rng.choice(READERS)(rng, place, run)
-    plan.what, plan.input_bytes = what, 100_000
+    else:
+        what = damage_file(rng, run / rng.choice(TEXT_FILES))
+        plan = rng.choice(READERS)(rng, place, run)
+        plan.what = what
+    plan.input_bytes = 100_000
     return plan
 
 
+def _arrays_in(model):
+    return {name: array.tobytes() for name, array in read_model.read_model(model)[1].items()}
+
+
 def _final_arrays(run):
-    return {name: array.tobytes() for name, array in read_model.read_model(run / "model.safetensors")[1].items()}
+    return _arrays_in(run / "model.safetensors")
 
 
 def _check_resumed(base, run, lacks_lines):
@@ -203,16 +199,12 @@ def _check_resumed(base, run, lacks_lines):
     like a right one (1e-320 too is a loss), so losses that stood in the file before may stay."""
     stood = _losses_if_readable(run)
 
+    @on_success
     def check(outcomes):
-        if outcomes[-1].code != 0:
-            return []
         told = []
         if _final_arrays(run) != _final_arrays(base.run("whole")):
             told.append("SILENT: the model differs from that of a run that was never interrupted")
-        try:
-            found, wanted = _losses(run), _losses(base.run("whole"))
-        except read_run.Refused as why:
-            return told + [f"SILENT: a resumed run has metrics that an independent reader refuses: {why}"]
+        found, wanted = _losses(run), _losses(base.run("whole"))
         places = [[line[:2] for line in lines] for lines in (found, wanted)]
         is_right = set(found) <= set(wanted + stood) and (set(places[0]) <= set(places[1]) if lacks_lines else places[0] == places[1])
         return told + ([] if is_right else [f"SILENT: the losses in metrics.jsonl differ: {found} {wanted}"[:300]])
@@ -230,11 +222,6 @@ def _losses_if_readable(run):
         return []
 
 
-def resume_words(base, run):
-    import bases as good
-    return ["train", *good.SYNTHETIC, *good.MODEL, *good.RESUMED, "--run-dir", run, "--resume", "auto"]
-
-
 def make_resume(rng, place, base):
     run = _copy(rng, place, base, "interrupted")
     files = sorted(path for path in run.rglob("*") if path.is_file())
@@ -242,7 +229,8 @@ def make_resume(rng, place, base):
     path = rng.choice(states if rng.random() < 0.6 else files)
     what = damage_file(rng, path) if path.stat().st_size else "nothing"
     names = [str(run), path.name]
-    return Plan([Call(resume_words(base, run))], f"{path.relative_to(run)}: {what}", names, ["in/run"],
+    words = ["train", *good.SYNTHETIC, *good.MODEL, *good.RESUMED, "--run-dir", run, "--resume", "auto"]
+    return Plan([Call(words)], f"{path.relative_to(run)}: {what}", names, ["in/run"],
                 _check_resumed(base, run, bool(re.search(r"line \d+ removed$", what))),
                 input_bytes=200_000)
 
@@ -268,15 +256,12 @@ def make_checkpoint(rng, place, base):
     action, target = rng.choice(["ls", "verify", "export"]), place.out / "model.safetensors"
     words = ["checkpoint", action, run] + (["--safetensors", target, "--layout", "eave"] if action == "export" else [])
 
+    @on_success
     def check(outcomes):
-        if outcomes[0].code != 0:
-            return []
         if action == "verify" and changed:
             return [f"SILENT: verify finds nothing wrong with {path.name}"]
-        if action == "export":
-            arrays = {name: array.tobytes() for name, array in read_model.read_model(target)[1].items()}
-            if arrays not in _models(base):
-                return ["SILENT: exports arrays that no whole checkpoint holds"]
+        if action == "export" and _arrays_in(target) not in _models(base):
+            return ["SILENT: exports arrays that no whole checkpoint holds"]
         return []
     return Plan([Call(words)], f"{path.relative_to(run)}: {what}", [str(run), path.parent.name], ["out/model.safetensors"], check,
                 input_bytes=200_000)
@@ -284,6 +269,5 @@ def make_checkpoint(rng, place, base):
 
 def _models(base):
     """Returns the arrays of both checkpoints of the interrupted run, by a reader that follows CHECKPOINTS.md."""
-    import read_checkpoint
     return [read_checkpoint.named_arrays(base.run("interrupted") / "checkpoint" / f"step-{step:06}" / "rank-0.state",
                                          base.run("whole") / "model.safetensors") for step in (4, 8)]

@@ -4,6 +4,7 @@ import signal
 import bases as good
 import kind_place
 from calls import Call
+from judge import DOCUMENTED
 from plan import Plan
 
 # The time of the dynamic loader on a busy machine. A program cannot block a signal before its first instruction.
@@ -43,9 +44,7 @@ def make_signal(rng, place, base):
     to = rng.choice(["launcher", "rank"]) if ranks else "launcher"
     asked = Call(words, ranks=ranks, signal=(int(number), after, to))
     again = Call(words, ranks=ranks, promised=True)
-
-    def between(outcome):
-        return [] if ranks else _was_heard(outcome, number, after, run)
+    between = None if ranks else lambda outcome: _was_heard(outcome, number, after, run)
 
     def check(outcomes):
         told = []
@@ -54,12 +53,9 @@ def make_signal(rng, place, base):
         if not ranks:
             told += kind_place._check_result(outcomes, base, run)
         return told
-    plan = Plan([asked, again], f"{number.name} after {after:.3f} s to the {to}" + (f" of {ranks} ranks" if ranks else ""), [],
-                ["out/run", "tmp"] if ranks else ["out/run"], check, may_leave_memory=bool(ranks))
-    plan.between = between
-    plan.codes |= _codes_of(number, ranks)
-    plan.bounds = {"cpu_s": 10}
-    return plan
+    return Plan([asked, again], f"{number.name} after {after:.3f} s to the {to}" + (f" of {ranks} ranks" if ranks else ""), [],
+                ["out/run", "tmp"] if ranks else ["out/run"], check, codes=DOCUMENTED | _codes_of(number, ranks),
+                bounds={"cpu_s": 10}, between=between, may_leave_memory=bool(ranks))
 
 
 # Each trial gets a job number of its own, because trials run side by side, and only one process of a job prints.
@@ -101,9 +97,8 @@ def make_launcher(rng, place, base):
                     lambda outcomes: kind_place._check_result(outcomes, base, place.out / "run"))
     if case == 1:
         words = [*train, "--transport", "threads", "--ranks", 2]
-        plan = Plan([Call(words, environment, promised=kind == "torchrun")], f"threads under {kind}", [], ["out/run", *SESSION])
-        plan.may_be_silent = rank != 0
-        return plan
+        return Plan([Call(words, environment, promised=kind == "torchrun")], f"threads under {kind}", [], ["out/run", *SESSION],
+                    may_be_silent=rank != 0)
     if case == 2:
         words = _reading(rng, place, base)
 
@@ -121,9 +116,7 @@ def make_launcher(rng, place, base):
         if outcomes[0].code != 69:
             return [f"ends with {outcomes[0].code}, and 69 is right where ranks are missing"]
         return ["names no remedy"] if rank == 0 and not outcomes[0].err.strip() else []
-    plan = Plan([Call(train, environment)], f"rank {rank} of {kind}", [], ["out/run", *SESSION], refused)
-    plan.may_be_silent = rank != 0
-    return plan
+    return Plan([Call(train, environment)], f"rank {rank} of {kind}", [], ["out/run", *SESSION], refused, may_be_silent=rank != 0)
 
 
 MPI = ["summary", "report", "plan", "watch", "export", "checkpoint", "train", "wrong"]

@@ -1,6 +1,7 @@
 """Damages bytes, texts, numbers and JSON. Each function draws from the trial's generator and says in words what it
 did."""
 import json
+import os
 
 INTEGERS = [-1, 0, 1, 2, 7, 127, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**62, 2**63 - 1, 2**63,
             2**64 - 1, 2**64, -2**31, -2**63, 10**30]
@@ -76,6 +77,19 @@ IMPOSTORS = {
     "zstd": b"\x28\xb5\x2f\xfd" + bytes(40), "JSON": b'{"a": 1}\n', "text": b"hello\n", "an ELF program": b"\x7fELF\x02\x01\x01" + bytes(57),
     "zeros": bytes(1024), "nothing": b"", "terminal sequences": b"\x1b[2J\x1b]0;owned\x07\xe2\x80\xae",
 }
+
+
+ODD_ENTRIES = {"a FIFO": os.mkfifo, "a directory": os.mkdir, "a dangling link": lambda path: path.symlink_to("nowhere"),
+               "a link to itself": lambda path: path.symlink_to(path.name),
+               "a link to /dev/zero": lambda path: path.symlink_to("/dev/zero"),
+               "a file": lambda path: path.write_text("a file\n")}
+
+
+def put_odd(rng, path, kinds=tuple(ODD_ENTRIES)):
+    """Makes one of these things at `path`, where nothing is. Returns in words what it is."""
+    kind = rng.choice(kinds)
+    ODD_ENTRIES[kind](path)
+    return kind
 
 
 def impersonate(rng, _):

@@ -72,8 +72,7 @@ def devices():
 
 
 def _mount(*words):
-    with open(os.devnull, "wb") as nothing:
-        return subprocess.run(["mount", *words], stdout=nothing, stderr=nothing).returncode == 0
+    return subprocess.run(["mount", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
 
 def mount_small_disk(directory, kibibytes):
@@ -81,8 +80,7 @@ def mount_small_disk(directory, kibibytes):
 
 
 def unmount(directory):
-    with open(os.devnull, "wb") as nothing:
-        subprocess.run(["umount", "-l", str(directory)], stdout=nothing, stderr=nothing)
+    subprocess.run(["umount", "-l", str(directory)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def take_shared_memory():

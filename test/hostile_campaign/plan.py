@@ -1,8 +1,10 @@
 """The plan that a kind draws for one trial."""
 import dataclasses
+import functools
 import typing
 
 from judge import DOCUMENTED
+from read_run import Refused
 
 
 @dataclasses.dataclass
@@ -19,6 +21,20 @@ class Plan:
     clean_up: typing.Callable = None
     may_be_silent: bool = False                          # a failure needs no message of this call
     may_leave_memory: bool = False                       # names may stay in /dev/shm, since the launcher is killed
+
+
+def on_success(check):
+    """Decorates a check that has something to judge only if the last call ended with 0. If a reader of ours refuses what
+    eave took, that is the complaint."""
+    @functools.wraps(check)
+    def checked(outcomes):
+        if outcomes[-1].code != 0:
+            return []
+        try:
+            return check(outcomes)
+        except Refused as why:
+            return [f"SILENT: takes what an independent reader refuses: {why}"]
+    return checked
 
 
 class Skip(Exception):

@@ -7,14 +7,12 @@ import zlib
 
 import numpy
 
+from read_run import Refused
+
 NAMES = {"train_images": "train-images-idx3-ubyte", "train_labels": "train-labels-idx1-ubyte",
          "test_images": "t10k-images-idx3-ubyte", "test_labels": "t10k-labels-idx1-ubyte"}
 SCALES = {"mnist": (0.1307, 0.3081), "fashion-mnist": (0.2860, 0.3530)}  # published mean and standard deviation
 CIFAR_SCALE = (numpy.array([0.4914, 0.4822, 0.4465]), numpy.array([0.2470, 0.2435, 0.2616]))
-
-
-class Refused(Exception):
-    """The reader refuses the file."""
 
 
 def content_of(path):

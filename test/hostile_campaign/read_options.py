@@ -3,13 +3,11 @@ import math
 import re
 from fractions import Fraction
 
+from read_run import Refused
+
 NUMBER = r"(\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?"
 POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 TIMES = {"ns": Fraction(1, 10**9), "us": Fraction(1, 10**6), "ms": Fraction(1, 1000), "s": 1, "m": 60, "min": 60, "h": 3600}
-
-
-class Refused(Exception):
-    """The text is no value of this kind."""
 
 
 def _number(text):

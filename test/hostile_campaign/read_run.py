@@ -16,7 +16,7 @@ SAFETENSORS_FIELDS = {"__metadata__", "dtype", "shape", "data_offsets"}
 
 
 class Refused(Exception):
-    """The file is not as the documents say."""
+    """A file or a value is not as the documents say."""
 
 
 def _pairs(pairs):
