@@ -1,8 +1,5 @@
 """F1, F2: a rank is killed at a random moment. The run is started again and ends with the same bits."""
-import functools
-import pathlib
 import signal
-import tempfile
 import time
 
 import lab
@@ -12,19 +9,17 @@ EPOCHS = 12
 EVERY = 50  # steps
 
 
+def training(method, epochs):
+    return ["train", *lab.SMALL, "--epochs", epochs, "--evaluate-every", "0.5", *lab.METHODS[method]]
+
+
 def words(run_dir, method, *more, epochs=EPOCHS):
-    return ["train", *lab.SMALL, "--epochs", epochs, "--evaluate-every", "0.5", *lab.METHODS[method],
-            "--run-dir", run_dir, *more]
+    return [*training(method, epochs), "--run-dir", run_dir, *more]
 
 
-@functools.lru_cache(maxsize=None)
 def undisturbed(eave, method, ranks=RANKS, epochs=EPOCHS):
     """Returns digest and duration of an undisturbed run, which saves no checkpoint between evaluations."""
-    with tempfile.TemporaryDirectory() as directory:
-        place = lab.Place(directory, eave, 0, 0, False)
-        job = place.run(ranks, words(pathlib.Path(directory) / "run", method, epochs=epochs))
-        lab.require_code(job, 0)
-        return lab.digest(place.run_dir()), job.seconds
+    return lab.undisturbed(eave, ranks, *training(method, epochs))
 
 
 def kill_and_resume(place, rank):

@@ -4,7 +4,6 @@ import functools
 import os
 import pathlib
 import subprocess
-import tempfile
 import time
 
 import lab
@@ -54,13 +53,9 @@ def start(place, options, *words):
     return job
 
 
-@functools.lru_cache(maxsize=None)
-def undisturbed(eave, *words):
-    with tempfile.TemporaryDirectory() as directory:
-        place = lab.Place(directory, eave, 0, 0, False)
-        job = place.run(HOSTS, ["train", *TRAINING, "--run-dir", place.run_dir(), *words])
-        lab.require_code(job, 0)
-        return lab.digest(place.run_dir())
+def require_same_bits(place, *words):
+    expected, _ = lab.undisturbed(place.eave, HOSTS, "train", *TRAINING, *words)
+    lab.require(lab.digest(place.run_dir()) == expected, "other bits than undisturbed")
 
 
 def ranks_of(place):
@@ -131,7 +126,7 @@ def resume(place):
     job = launch(place, [], *EPOCHS, "--resume")
     job.wait(60)
     lab.require_code(job, 0)
-    lab.require(lab.digest(place.run_dir()) == undisturbed(place.eave, *EPOCHS), "other bits than undisturbed")
+    require_same_bits(place, *EPOCHS)
 
 
 def disturb(place):
@@ -149,7 +144,7 @@ def disturb(place):
     job.wait(120)
     lab.require_code(job, 0)
     lab.require(not job.messages(), f"failures told: {job.tail()}")
-    lab.require(lab.digest(place.run_dir()) == undisturbed(place.eave, "--epochs", "8"), "other bits than undisturbed")
+    require_same_bits(place, "--epochs", "8")
     return {"seconds": job.seconds}
 
 

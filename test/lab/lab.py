@@ -1,5 +1,6 @@
 """What the faults and the cluster tests share: places to run in, jobs of several ranks, and what a run left."""
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -8,6 +9,7 @@ import random
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from typing import Callable
 
@@ -239,6 +241,16 @@ def checkpoints(run_dir):
     """Those that are committed, the newest last."""
     places = (pathlib.Path(run_dir) / "checkpoint").glob("step-*")
     return sorted(place for place in places if place.suffix != ".partial")
+
+
+@functools.lru_cache(maxsize=None)
+def undisturbed(eave, ranks, *words):
+    """Returns digest and duration of a run of eave with these words and no fault."""
+    with tempfile.TemporaryDirectory() as directory:
+        place = Place(directory, eave, 0, 0, False)
+        job = place.run(ranks, [*words, "--run-dir", place.run_dir()])
+        require_code(job, 0)
+        return digest(place.run_dir()), job.seconds
 
 
 def last_step(run_dir):
