@@ -5,7 +5,6 @@
 #include <random>
 
 #include "eave/agreement.h"
-#include "eave/job.h"
 #include "test/train/training.h"
 
 namespace eave {

@@ -5,7 +5,6 @@
 #include <random>
 
 #include "eave/agreement.h"
-#include "eave/job.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
 

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "eave/agreement.h"
-#include "eave/job.h"
 #include "test/train/training.h"
 
 namespace eave {

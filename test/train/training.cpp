@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "eave/decorators.h"
+#include "eave/job.h"
 #include "eave/random.h"
 
 namespace eave {

@@ -2,7 +2,6 @@
 #include <cmath>
 
 #include "checkpoint/checkpoint_directory.h"
-#include "eave/job.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
 #include "train/loop/budget.h"

@@ -4,7 +4,6 @@
 
 #include <cstdlib>
 
-#include "eave/job.h"
 #include "eave/random.h"
 #include "test/temporary_directory.h"
 #include "test/train/saving/checkpoint_files.h"

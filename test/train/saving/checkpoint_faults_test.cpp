@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "checkpoint/checkpoint_directory.h"
-#include "eave/job.h"
 #include "test/base/failing_calls.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"

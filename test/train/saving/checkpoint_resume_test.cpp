@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint/checkpoint_directory.h"
-#include "eave/job.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
 #include "train/saving/checkpoint_load.h"

@@ -7,7 +7,6 @@
 #include "checkpoint/checkpoint_files.h"
 #include "eave/agreement.h"
 #include "eave/decorators.h"
-#include "eave/job.h"
 #include "eave/random.h"
 #include "test/base/failing_calls.h"
 #include "test/base/power_loss.h"
