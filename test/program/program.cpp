@@ -39,8 +39,6 @@ std::string without_leftovers(const std::string& errors) {
   return kept;
 }
 
-namespace fs = std::filesystem;
-
 std::vector<std::string> candidates() {
   std::vector<std::string> found;
   const char* const cache = std::getenv("XDG_CACHE_HOME");
@@ -91,7 +89,8 @@ Ended Place::run(const std::string& command) const {
   const int status = std::system(("cd '" + path().string() + "' && " + kEnvironment + command + " </dev/null >'" +
                                   output.string() + "' 2>'" + errors.string() + "'")
                                      .c_str());
-  Ended ended{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(output), without_leftovers(content_of(errors))};
+  Ended ended{WIFEXITED(status) ? WEXITSTATUS(status) : -1, content_of(output), without_leftovers(content_of(errors)),
+              command};
   fs::remove(output);
   fs::remove(errors);
   return ended;

@@ -3,7 +3,7 @@
 
 #include <sstream>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -46,7 +46,7 @@ void expect_table(const Ended& ended, int ranks) {
     EXPECT_EQ(row.wrong, 0);
     bytes *= 100;
   }
-  EXPECT_NE(ended.output.find("# Out of bounds values : 0 OK\n"), std::string::npos) << ended.output;
+  expect_parts(ended.output, {"# Out of bounds values : 0 OK\n"});
 }
 
 const std::string kSizes = " --min-bytes 1kB --max-bytes 99MB --factor 100 --iterations 2 --warmup 1";
@@ -66,10 +66,10 @@ TEST(BenchComm, prints_a_checked_row_for_each_size_once_for_all_ranks) {
 TEST(BenchComm, over_a_shaped_link_takes_at_least_the_link_s_time) {
   const Place place;
   for (const std::string operation : {"allreduce", "easgd"}) {
-    const Ended ended = place.eave("bench-comm --operation " + operation +
-                                   " --transport threads --ranks 4 --shape-rate 100mbit --min-bytes 1MiB --max-bytes "
-                                   "1MiB --iterations 2");
-    ASSERT_EQ(ended.code, 0) << ended.errors;
+    const Ended ended =
+        expect_end(0, place.eave("bench-comm --operation " + operation +
+                                 " --transport threads --ranks 4 --shape-rate 100mbit --min-bytes 1MiB --max-bytes "
+                                 "1MiB --iterations 2"));
     ASSERT_EQ(rows_of(ended.output).size(), 1u);
     EXPECT_GE(rows_of(ended.output)[0].microseconds, 1.5 * 1048576 / 12.5) << ended.output;
   }

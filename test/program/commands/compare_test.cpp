@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -24,15 +24,15 @@ std::string grid(const std::string& more) {
 }
 
 nlohmann::json summary_of(const Place& place, const std::string& name) {
-  return nlohmann::json::parse(place.read("all/" + name + "/summary.json"));
+  return json_in(place, "all/" + name + "/summary.json");
 }
 
 TEST(Compare, leaves_a_run_directory_for_each_cell) {
   for (const int ranks : {0, 4}) {
     if (ranks > 0 && !has_mpirun()) continue;
     const Place place;
-    const Ended ended = place.eave(grid("--ranks 2,4 --seeds 2 ") + (ranks == 0 ? "--transport threads" : ""), {ranks});
-    ASSERT_EQ(ended.code, 0) << ended.errors;
+    const Ended ended =
+        expect_end(0, place.eave(grid("--ranks 2,4 --seeds 2 ") + (ranks == 0 ? "--transport threads" : ""), {ranks}));
     for (const std::string seed : {"1", "2"}) {
       EXPECT_EQ(summary_of(place, "one-rank-p1-b8-seed" + seed).at("ranks"), 1);
       for (const int p : {2, 4}) {
@@ -41,28 +41,25 @@ TEST(Compare, leaves_a_run_directory_for_each_cell) {
         EXPECT_EQ(summary_of(place, "easgd-tau-2" + rest).at("communicator"), "easgd");
       }
     }
-    EXPECT_NE(ended.output.find("10 of 10"), std::string::npos) << ended.output;
-    EXPECT_NE(ended.output.find("With 4 ranks and batch 8 per rank"), std::string::npos) << ended.output;
-    EXPECT_NE(place.read("all/report.html").find("easgd-tau-2-p4-b8-seed2"), std::string::npos);
-    EXPECT_NE(place.read("all/variants.csv").find("easgd tau=2"), std::string::npos);
+    expect_parts(ended.output, {"10 of 10", "With 4 ranks and batch 8 per rank"});
+    expect_parts(place.read("all/report.html"), {"easgd-tau-2-p4-b8-seed2"});
+    expect_parts(place.read("all/variants.csv"), {"easgd tau=2"});
   }
 }
 
 // A cell of the grid leaves the same run as `eave train` with the same options.
 TEST(Compare, trains_as_train_does) {
   const Place place;
-  ASSERT_EQ(place.eave(grid("--ranks 2 --seeds 1 --transport threads")).code, 0);
+  expect_end(0, place.eave(grid("--ranks 2 --seeds 1 --transport threads")));
   const std::string words = "train --transport threads --ranks 2 --communicator easgd --tau 2 --batch 8 --seed 1 " +
                             kOfEachRun + "--run-dir alone --progress off";
-  const Ended alone = place.eave(words);
-  ASSERT_EQ(alone.code, 0) << alone.errors;
+  const Ended alone = expect_end(0, place.eave(words));
   EXPECT_EQ(place.read("alone/model.safetensors"), place.read("all/easgd-tau-2-p2-b8-seed1/model.safetensors"));
 }
 
 TEST(Compare, takes_the_rate_with_the_best_validation_accuracy_for_the_other_seeds) {
   const Place place;
-  const Ended ended = place.eave(grid("--ranks 2 --seeds 2 --epochs 3 --lr 0.001,0.1,0.01 --transport threads"));
-  ASSERT_EQ(ended.code, 0) << ended.errors;
+  expect_end(0, place.eave(grid("--ranks 2 --seeds 2 --epochs 3 --lr 0.001,0.1,0.01 --transport threads")));
   for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"}) {
     std::string best;
     double most = -1;
@@ -84,34 +81,29 @@ TEST(Compare, tells_of_a_run_that_diverges_and_goes_on) {
   const std::string words = grid(
       "--ranks 2 --seeds 2 --epochs 10 --evaluate-every 2 --transport threads --lr 100000,0.01 "
       "--model \"flatten; dense 16; dense classes\"");
-  const Ended ended = place.eave(words);
-  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const Ended ended = expect_end(0, place.eave(words));
   for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"}) {
     const std::string metrics = place.read("all/" + who + "-b8-lr100000-seed1/metrics.jsonl");
-    EXPECT_NE(metrics.find("\"type\":\"failure\",\"code\":76"), std::string::npos) << metrics;
+    expect_parts(metrics, {"\"type\":\"failure\",\"code\":76"});
     EXPECT_TRUE(fs::exists(place.path() / "all" / (who + "-b8-lr0.01-seed2"))) << who;
   }
-  EXPECT_NE(ended.output.find("diverged"), std::string::npos) << ended.output;
+  expect_parts(ended.output, {"diverged"});
   const Ended again = place.eave(words);
-  EXPECT_NE(again.output.find("6 of 6 runs were done before"), std::string::npos) << again.output;
+  expect_parts(again.output, {"6 of 6 runs were done before"});
 }
 
 TEST(Compare, goes_on_where_it_was_interrupted) {
   const Place place;
   const std::string words = grid("--ranks 2 --seeds 2 --transport threads");
-  ASSERT_EQ(place.eave(words).code, 0);
+  expect_end(0, place.eave(words));
   const std::string kept = place.read("all/allreduce-p2-b8-seed1/summary.json");
   fs::remove(place.path() / "all/easgd-tau-2-p2-b8-seed2/summary.json");
-  const Ended again = place.eave(words);
-  ASSERT_EQ(again.code, 0) << again.errors;
+  const Ended again = expect_end(0, place.eave(words));
   EXPECT_EQ(place.read("all/allreduce-p2-b8-seed1/summary.json"), kept) << "with its times";
   EXPECT_TRUE(fs::exists(place.path() / "all/easgd-tau-2-p2-b8-seed2/summary.json"));
-  EXPECT_NE(again.output.find("2 of 3 runs were done before"), std::string::npos) << again.output;
+  expect_parts(again.output, {"2 of 3 runs were done before"});
   for (const std::string option : {"momentum 0.5", "validation-share 0.1"}) {
-    const Ended other = place.eave(words + " --" + option);
-    EXPECT_EQ(other.code, 78);
-    EXPECT_TRUE(other.says("--" + option.substr(0, 8))) << other.errors;
-    EXPECT_TRUE(other.says("another directory")) << other.errors;
+    expect_end(78, place.eave(words + " --" + option), {"--" + option.substr(0, 8), "another directory"});
   }
   EXPECT_EQ(place.eave(words + " --seeds 3").code, 0) << "more seeds are more of the same";
 }
@@ -121,16 +113,13 @@ TEST(Compare, asked_to_leave_ends_with_75_and_keeps_what_is_finished) {
     if (processes && !has_mpirun()) continue;
     const Place place;
     const std::string launcher = processes ? mpirun(2) + " " : "", more = processes ? "" : "--transport threads ";
-    const Ended left =
-        place.run("timeout -k 5 60 sh -c '" + launcher + "\"$0\" \"$@\" & p=$!; " +
-                  "until ls all/*/summary.json > /dev/null 2>&1; do sleep 0.05; done; kill -USR1 $p; wait $p' " +
-                  program() + " " + grid("--ranks 2 --seeds 1000 " + more));
-    EXPECT_EQ(left.code, 75) << left.errors;
-    ASSERT_EQ(left.messages().size(), 1u) << left.errors;
-    EXPECT_TRUE(left.says("left on request; what is finished is kept in all")) << left.errors;
-    const Ended again = place.eave(grid("--ranks 2 --seeds 1 " + more), {processes ? 2 : 0});
-    EXPECT_EQ(again.code, 0) << again.errors;
-    EXPECT_NE(again.output.find("of 3 runs were done before"), std::string::npos) << again.output;
+    expect_end(75,
+               place.run("timeout -k 5 60 sh -c '" + launcher + "\"$0\" \"$@\" & p=$!; " +
+                         "until ls all/*/summary.json > /dev/null 2>&1; do sleep 0.05; done; kill -USR1 $p; wait $p' " +
+                         program() + " " + grid("--ranks 2 --seeds 1000 " + more)),
+               {"left on request; what is finished is kept in all"});
+    expect_output(0, place.eave(grid("--ranks 2 --seeds 1 " + more), {processes ? 2 : 0}),
+                  {"of 3 runs were done before"});
   }
 }
 
@@ -138,7 +127,7 @@ TEST(Compare, asked_to_leave_ends_with_75_and_keeps_what_is_finished) {
 TEST(Compare, makes_a_run_anew_that_failed_for_want_of_something_or_is_damaged) {
   const Place place;
   const std::string words = grid("--ranks 2 --seeds 1 --transport threads");
-  ASSERT_EQ(place.eave(words).code, 0);
+  expect_end(0, place.eave(words));
   const std::string run = "all/allreduce-p2-b8-seed1/";
   for (const bool has_failed : {true, false}) {
     if (has_failed) {
@@ -148,9 +137,7 @@ TEST(Compare, makes_a_run_anew_that_failed_for_want_of_something_or_is_damaged) 
     } else {
       place.write(run + "config.json", "{");
     }
-    const Ended again = place.eave(words);
-    ASSERT_EQ(again.code, 0) << again.errors;
-    EXPECT_NE(again.output.find("2 of 3 runs were done before"), std::string::npos) << again.output;
+    expect_output(0, place.eave(words), {"2 of 3 runs were done before"});
     EXPECT_TRUE(fs::exists(place.path() / run / "summary.json"));
   }
 }
@@ -158,16 +145,16 @@ TEST(Compare, makes_a_run_anew_that_failed_for_want_of_something_or_is_damaged) 
 TEST(Compare, takes_its_own_options_from_the_environment_and_train_passes_them_over) {
   const Place place;
   const std::string variables = "EAVE_SEEDS=1 EAVE_OUTPUT=mine EAVE_BATCH=4,16 EAVE_COMMUNICATORS=easgd ";
-  const Ended ended =
-      place.eave("compare " + kOfEachRun + "--communicators allreduce --transport threads --ranks 2", {0, variables});
-  EXPECT_EQ(ended.code, 0) << ended.errors;
+  const Ended ended = expect_end(
+      0,
+      place.eave("compare " + kOfEachRun + "--communicators allreduce --transport threads --ranks 2", {0, variables}));
   EXPECT_EQ(ended.errors.find("EAVE_"), std::string::npos) << ended.errors;
   for (const char* name : {"one-rank-p1-b4-seed1", "one-rank-p1-b16-seed1", "allreduce-p2-b16-seed1"})
     EXPECT_TRUE(fs::exists(place.path() / "mine" / name / "summary.json")) << name;
   for (const char* name : {"one-rank-p1-b4-seed2", "easgd-p2-b4-seed1"})
     EXPECT_FALSE(fs::exists(place.path() / "mine" / name)) << name;
-  const Ended alone = place.eave(quick("--max-steps 1"), {0, "EAVE_SEEDS=2 EAVE_OUTPUT=mine EAVE_TRAIN_PORT=1"});
-  EXPECT_EQ(alone.code, 0) << alone.errors;
+  const Ended alone =
+      expect_end(0, place.eave(quick("--max-steps 1"), {0, "EAVE_SEEDS=2 EAVE_OUTPUT=mine EAVE_TRAIN_PORT=1"}));
   EXPECT_EQ(alone.errors.find("EAVE_"), std::string::npos) << alone.errors;
 }
 
@@ -175,8 +162,7 @@ TEST(Compare, refuses_a_directory_of_others) {
   const Place place;
   fs::create_directory(place.path() / "all");
   place.write("all/report.html", "somebody's");
-  const Ended ended = place.eave(grid("--ranks 2 --seeds 1 --transport threads"));
-  EXPECT_EQ(ended.code, 73) << ended.errors;
+  expect_end(73, place.eave(grid("--ranks 2 --seeds 1 --transport threads")));
   EXPECT_EQ(place.read("all/report.html"), "somebody's");
 }
 
@@ -187,15 +173,16 @@ TEST(Compare, gives_every_run_the_budget_and_nothing_else) {
                                   budget.substr(0, budget.find('=')) + " --budget " + budget +
                                   " --transport threads --data synthetic --synthetic-samples 97 "
                                   "--synthetic-test-samples 23 --synthetic-size 8 --model \"flatten; dense classes\" ";
-    const Ended dry = place.eave(of_budget + "--dry-run");
-    EXPECT_EQ(dry.code, 0) << budget << dry.errors;
-    const Ended ended = place.eave(of_budget);
-    EXPECT_EQ(ended.code, 0) << budget << ended.errors;
+    expect_end(0, place.eave(of_budget + "--dry-run"));
+    expect_end(0, place.eave(of_budget));
     place.write("train.ini", "max-steps = 3\n");
-    const Ended contradicted = place.eave(of_budget + "--config train.ini");
-    EXPECT_EQ(contradicted.code, 64) << contradicted.errors;
-    EXPECT_TRUE(contradicted.says("max-steps")) << contradicted.errors;
+    expect_end(64, place.eave(of_budget + "--config train.ini"), {"max-steps"});
   }
+}
+
+void expect_all_three(const Place& place) {
+  for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"})
+    EXPECT_TRUE(fs::exists(place.path() / "all" / (who + "-b8-seed1") / "summary.json")) << who;
 }
 
 TEST(Compare, in_parts_makes_the_same_runs) {
@@ -203,8 +190,7 @@ TEST(Compare, in_parts_makes_the_same_runs) {
   for (const char* part : {"1/2", "2/2"})
     ASSERT_EQ(place.eave(grid("--ranks 2 --seeds 1 --transport threads --part ") + part).code, 0);
   EXPECT_FALSE(fs::exists(place.path() / "all/report.html")) << "of one part alone it would mislead";
-  for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"})
-    EXPECT_TRUE(fs::exists(place.path() / "all" / (who + "-b8-seed1") / "summary.json")) << who;
+  expect_all_three(place);
 }
 
 // Every part finds the directory without settings, and exactly one part writes them.
@@ -218,12 +204,8 @@ TEST(Compare, in_parts_that_begin_together_makes_all_runs) {
             return place.eave(words + " --seeds 1");
           }));
     }
-    for (std::future<Ended>& part : parts) {
-      const Ended ended = part.get();
-      EXPECT_EQ(ended.code, 0) << ended.errors;
-    }
-    for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"})
-      EXPECT_TRUE(fs::exists(place.path() / "all" / (who + "-b8-seed1") / "summary.json")) << who;
+    for (std::future<Ended>& part : parts) expect_end(0, part.get());
+    expect_all_three(place);
     for (const auto& entry : fs::directory_iterator(place.path() / "all"))
       EXPECT_NE(entry.path().extension(), ".lock") << entry.path();
   }
@@ -233,16 +215,13 @@ TEST(Compare, goes_on_where_one_was_killed_as_it_began) {
   const Place place;
   fs::create_directory(place.path() / "all");
   place.write("all/comparison.json.partial", "{");
-  const Ended ended = place.eave(grid("--ranks 2 --seeds 1 --transport threads"));
-  EXPECT_EQ(ended.code, 0) << ended.errors;
+  expect_end(0, place.eave(grid("--ranks 2 --seeds 1 --transport threads")));
 }
 
 TEST(Compare, of_a_dry_run_tells_each_group_and_writes_nothing) {
   const Place place;
-  const Ended ended = place.eave(grid("--ranks 2 --seeds 2 --dry-run --transport threads"));
-  ASSERT_EQ(ended.code, 0) << ended.errors;
-  EXPECT_NE(ended.output.find("easgd tau=2, 2 ranks, batch 8"), std::string::npos) << ended.output;
-  EXPECT_NE(ended.output.find("6 runs, about"), std::string::npos) << ended.output;
+  expect_output(0, place.eave(grid("--ranks 2 --seeds 2 --dry-run --transport threads")),
+                {"easgd tau=2, 2 ranks, batch 8", "6 runs, about"});
   EXPECT_FALSE(fs::exists(place.path() / "all"));
 }
 
@@ -256,10 +235,7 @@ TEST(Compare, refuses_wrong_options_before_the_first_run) {
       {"--modle lenet --transport threads", "did you mean --model"},
       {"--communicators easgt --transport threads", "easgt"}};
   for (const auto& [words, text] : cases) {
-    const Ended ended = place.eave(grid(words));
-    EXPECT_EQ(ended.code, 64) << ended.errors;
-    EXPECT_TRUE(ended.says(text)) << ended.errors;
-    EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
+    expect_end(64, place.eave(grid(words)), {text});
     EXPECT_FALSE(fs::exists(place.path() / "all"));
   }
 }

@@ -7,7 +7,7 @@
 #include <regex>
 #include <set>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 #include "test/program/small_datasets.h"
 
 namespace eave {
@@ -53,11 +53,9 @@ TEST(Doctor, finds_more_ranks_than_any_machine_of_this_size_has_cores_for) {
 TEST(Doctor, looks_at_the_data_that_is_named) {
   const Place place;
   write_fashion_mnist(place, "good", [](const std::string&, std::string&) {});
-  const Ended good = place.eave("doctor --data fashion-mnist --data-dir good");
-  EXPECT_EQ(good.code, 0) << good.output;
+  const Ended good = expect_end(0, place.eave("doctor --data fashion-mnist --data-dir good"));
   EXPECT_TRUE(says(good, "^ok +data +fashion-mnist: 12 training and 11 test samples")) << good.output;
-  const Ended lacks = place.eave("doctor --data fashion-mnist --data-dir nowhere");
-  EXPECT_EQ(lacks.code, 66) << lacks.output;
+  const Ended lacks = expect_end(66, place.eave("doctor --data fashion-mnist --data-dir nowhere"));
   EXPECT_TRUE(says(lacks, "^problem +data +host .*no directory nowhere")) << lacks.output;
 }
 
@@ -75,9 +73,7 @@ TEST(Doctor, refuses_options_that_mean_nothing_to_it) {
            {"doctor --data-dir here", "--data-dir (command line) has no effect"},
            {"doctor --data minst", "did you mean mnist?"},
            {"docter", "did you mean doctor?"}}) {
-    const Ended ended = place.eave(words);
-    EXPECT_EQ(ended.code, 64) << words;
-    EXPECT_TRUE(ended.says(text)) << ended.errors;
+    expect_end(64, place.eave(words), {text});
   }
 }
 
@@ -138,8 +134,7 @@ TEST(DoctorOnTwoHosts, finds_the_network_between_them_and_a_run_directory_that_o
   const std::string apart =
       "unshare -m sh -c 'if [ $(hostname) = node1 ]; then mount -t tmpfs none runs; fi; exec \"$0\" "
       "doctor --device cpu --run-dir runs' ";
-  const Ended alone = hosts.eave(apart + program());
-  EXPECT_EQ(alone.code, 0) << alone.output << alone.errors;
+  const Ended alone = expect_end(0, hosts.eave(apart + program()));
   EXPECT_TRUE(says(alone, "^note +run-dir +rank 1 \\(host node1\\) does not see what rank 0 \\(host node0\\) writes"))
       << alone.output;
 }

@@ -10,7 +10,7 @@
 #include "eave/compute.h"
 #include "nn/step_plan.h"
 #include "test/nn/fixture.h"
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -65,15 +65,12 @@ struct Trained {
 
 // Trains a few steps into a directory named after the model. Returns images, and writes them to the file MODEL-images.
 std::vector<float> train(const Place& place, const Trained& trained) {
-  const Ended ended = place.eave("train" + trained.words() + "--epochs 1 --run-dir " + trained.model);
-  EXPECT_EQ(ended.code, 0) << ended.errors;
+  expect_end(0, place.eave("train" + trained.words() + "--epochs 1 --run-dir " + trained.model));
   const TestBatch batch(trained.image, 10, kImages);
   place.write(trained.model + "-images",
               {reinterpret_cast<const char*>(batch.inputs.data()), batch.inputs.size() * sizeof(float)});
   return batch.inputs;
 }
-
-void expect_done(const Ended& ended) { ASSERT_EQ(ended.code, 0) << ended.output << ended.errors; }
 
 TEST(Export, as_npy_gives_numpy_the_same_logits_in_both_layouts) {
   const Place place;
@@ -83,9 +80,9 @@ TEST(Export, as_npy_gives_numpy_the_same_logits_in_both_layouts) {
   const std::vector<float> images = train(place, colour);
   const std::vector<float> logits = logits_of(place.path() / "mlp/model.safetensors", images);
   for (const std::string layout : {"pytorch", "eave"}) {
-    expect_done(place.eave("export mlp --layout " + layout + " --npy " + layout));
-    expect_done(place.run(python + " " + script("numpy_mlp.py") + " " + layout + " " + layout + " mlp-images " +
-                          colour.shape() + " logits"));
+    expect_end(0, place.eave("export mlp --layout " + layout + " --npy " + layout));
+    expect_end(0, place.run(python + " " + script("numpy_mlp.py") + " " + layout + " " + layout + " mlp-images " +
+                            colour.shape() + " logits"));
     expect_same_logits(floats_in(place.read("logits")), logits);
   }
 }
@@ -105,7 +102,7 @@ void expect_pytorch_agrees(const Place& place, const std::string& python) {
   std::string words;
   for (const auto& [model, image] : trained_models())
     words += " " + model + " " + model + ".safetensors " + model + "-images " + model + "-logits";
-  expect_done(place.run(python + " " + script("pytorch_logits.py") + words));
+  expect_end(0, place.run(python + " " + script("pytorch_logits.py") + words));
   for (const auto& [model, image] : trained_models()) {
     SCOPED_TRACE(model);
     expect_same_logits(floats_in(place.read(model + "-logits")),
@@ -119,7 +116,7 @@ TEST(Export, as_safetensors_gives_pytorch_the_same_logits) {
   if (python.empty()) GTEST_SKIP() << kNoPytorch;
   for (const Trained& trained : trained_models()) {
     train(place, trained);
-    expect_done(place.eave("export " + trained.model + " --safetensors " + trained.model + ".safetensors"));
+    expect_end(0, place.eave("export " + trained.model + " --safetensors " + trained.model + ".safetensors"));
   }
   expect_pytorch_agrees(place, python);
 }
@@ -132,15 +129,15 @@ TEST(InitialParameters, of_pytorch_give_eave_the_logits_that_it_has) {
   if (python.empty()) GTEST_SKIP() << kNoPytorch;
   std::string words;
   for (const auto& [model, image] : trained_models()) words += " " + model + " " + model + ".safetensors";
-  expect_done(place.run(python + " " + script("pytorch_logits.py") + " --initial" + words));
+  expect_end(0, place.run(python + " " + script("pytorch_logits.py") + " --initial" + words));
   for (const Trained& trained : trained_models()) {
     const std::string file = trained.model + ".safetensors";
     train(place, trained);
-    expect_done(place.eave("train" + trained.words() + "--max-steps 1 --lr 1e-37 --overwrite --initial-parameters " +
-                           file + " --run-dir " + trained.model));
+    expect_end(0, place.eave("train" + trained.words() + "--max-steps 1 --lr 1e-37 --overwrite --initial-parameters " +
+                             file + " --run-dir " + trained.model));
     if (!trained.model.starts_with("resnet")) continue;
     std::filesystem::remove(place.path() / file);
-    expect_done(place.eave("export " + trained.model + " --safetensors " + file));
+    expect_end(0, place.eave("export " + trained.model + " --safetensors " + file));
   }
   expect_pytorch_agrees(place, python);
 }
@@ -148,8 +145,8 @@ TEST(InitialParameters, of_pytorch_give_eave_the_logits_that_it_has) {
 TEST(Export, there_and_back_leaves_every_byte) {
   const Place place;
   train(place, {"resnet20", {16, 16, 3}});
-  expect_done(place.eave("export resnet20 --safetensors there"));
-  expect_done(place.eave("export there --layout eave --safetensors back"));
+  expect_end(0, place.eave("export resnet20 --safetensors there"));
+  expect_end(0, place.eave("export there --layout eave --safetensors back"));
   EXPECT_FALSE(place.read("there") == place.read("back"));
   EXPECT_TRUE(place.read("back") == place.read("resnet20/model.safetensors"));
 }
@@ -159,16 +156,16 @@ TEST(Export, there_and_back_leaves_every_byte) {
 // rounds.
 TEST(InitialParameters, are_those_of_every_rank_with_every_kind_of_method) {
   const Place place;
-  expect_done(place.eave("train" + std::string(kQuick) + "--run-dir first"));
+  expect_end(0, place.eave("train" + std::string(kQuick) + "--run-dir first"));
   const std::string seeded = "train" + std::string(kQuick) + "--seed 9 --lr 1e-37 --overwrite --run-dir run ";
   const std::string first = place.read("first/model.safetensors");
   const auto expect_first = [&](const Ended& ended) {
-    expect_done(ended);
+    expect_end(0, ended);
     EXPECT_TRUE(place.read("run/model.safetensors") == first);
-    const auto summary = nlohmann::json::parse(place.read("run/summary.json"));
+    const auto summary = json_in(place, "run/summary.json");
     EXPECT_EQ(summary.at("evaluation").at("consensus_distance").at("max"), 0.0);
   };
-  expect_done(place.eave("export first --safetensors pytorch"));
+  expect_end(0, place.eave("export first --safetensors pytorch"));
   for (const std::string file : {"first/model.safetensors", "pytorch"}) {
     const std::string words = seeded + "--initial-parameters " + file;
     for (const std::string method : {"allreduce", "easgd", "easgd-async", "gossip", "none"}) {
@@ -177,7 +174,7 @@ TEST(InitialParameters, are_those_of_every_rank_with_every_kind_of_method) {
     }
     if (has_mpirun()) expect_first(place.eave(words, {2}));
   }
-  expect_done(place.eave(seeded));
+  expect_end(0, place.eave(seeded));
   EXPECT_FALSE(place.read("run/model.safetensors") == first);
 }
 
@@ -193,9 +190,9 @@ TEST(InitialParameters, bring_the_batch_norm_statistics_with_them) {
     const ConstSlice values = file.array("bn1.mean", 4);
     return std::vector<float>(values.begin(), values.end());
   };
-  expect_done(place.eave(words + "--run-dir first"));
-  expect_done(place.eave(still + "first/model.safetensors --run-dir second"));
-  expect_done(place.eave(still + "second/model.safetensors --run-dir third"));
+  expect_end(0, place.eave(words + "--run-dir first"));
+  expect_end(0, place.eave(still + "first/model.safetensors --run-dir second"));
+  expect_end(0, place.eave(still + "second/model.safetensors --run-dir third"));
   const std::vector<float> first = mean("first"), second = mean("second"), third = mean("third");
   for (std::size_t i = 0; i < first.size(); ++i) {
     EXPECT_NE(second[i], first[i]);
@@ -203,16 +200,9 @@ TEST(InitialParameters, bring_the_batch_norm_statistics_with_them) {
   }
 }
 
-void expect_refused(const Ended& ended, int code, const std::vector<std::string>& says) {
-  SCOPED_TRACE(ended.errors);
-  EXPECT_EQ(ended.code, code);
-  EXPECT_EQ(ended.messages().size(), 1U);
-  for (const std::string& text : says) EXPECT_TRUE(ended.says(text)) << text;
-}
-
 TEST(InitialParameters, that_are_missing_damaged_or_of_another_model_end_all_ranks_before_training) {
   const Place place;
-  expect_done(place.eave("train" + std::string(kQuick) + "--run-dir first"));
+  expect_end(0, place.eave("train" + std::string(kQuick) + "--run-dir first"));
   const std::string bytes = place.read("first/model.safetensors");
   place.write("cut", bytes.substr(0, bytes.size() - 40));
   const std::string words = "train" + std::string(kQuick) + "--run-dir run --initial-parameters ";
@@ -222,10 +212,10 @@ TEST(InitialParameters, that_are_missing_damaged_or_of_another_model_end_all_ran
     const auto eave = [&](const std::string& more) {
       return ranks == "mpirun" ? place.eave(words + more, {2}) : place.eave(words + more + ranks);
     };
-    expect_refused(eave("nowhere"), 66, {"no file nowhere"});
-    expect_refused(eave("cut"), 65, {"cut: "});
-    expect_refused(eave(other), 78,
-                   {"first/model.safetensors: the array 'dense1.weight' is [64, 16], in the model [64, 5]"});
+    expect_end(66, eave("nowhere"), {"no file nowhere"});
+    expect_end(65, eave("cut"), {"cut: "});
+    expect_end(78, eave(other),
+               {"first/model.safetensors: the array 'dense1.weight' is [64, 16], in the model [64, 5]"});
   }
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run"));
 }
@@ -233,35 +223,35 @@ TEST(InitialParameters, that_are_missing_damaged_or_of_another_model_end_all_ran
 TEST(InitialParameters, are_a_setting_that_a_resumed_run_must_have_and_does_not_read_again) {
   const Place place;
   const std::string words = "train" + std::string(kQuick) + "--run-dir run ";
-  expect_done(place.eave("train" + std::string(kQuick) + "--run-dir first"));
+  expect_end(0, place.eave("train" + std::string(kQuick) + "--run-dir first"));
   std::filesystem::rename(place.path() / "first/model.safetensors", place.path() / "first.safetensors");
   const std::string begun = words + "--initial-parameters first.safetensors ";
-  expect_done(place.eave(begun));
-  expect_refused(place.eave(words + "--resume --epochs 2"), 78, {"--initial-parameters first.safetensors", "not set"});
-  expect_refused(place.eave(words + "--resume --epochs 2 --initial-parameters other"), 78, {"now it is other"});
+  expect_end(0, place.eave(begun));
+  expect_end(78, place.eave(words + "--resume --epochs 2"), {"--initial-parameters first.safetensors", "not set"});
+  expect_end(78, place.eave(words + "--resume --epochs 2 --initial-parameters other"), {"now it is other"});
   std::filesystem::remove(place.path() / "first.safetensors");
-  expect_done(place.eave(begun + "--resume --epochs 2"));
+  expect_end(0, place.eave(begun + "--resume --epochs 2"));
 }
 
 TEST(Export, refuses_what_it_cannot_read_or_write) {
   const Place place;
-  expect_done(place.eave("train" + std::string(kQuick) + "--run-dir run"));
+  expect_end(0, place.eave("train" + std::string(kQuick) + "--run-dir run"));
   place.write("taken", "mine");
   place.write("words", "no arrays here, only words");
   place.write("nameless", std::string("\x02\0\0\0\0\0\0\0{}", 10));
-  expect_refused(place.eave("export"), 64, {"no model given", "--npy DIR"});
-  expect_refused(place.eave("export --npy out"), 64, {"no model given"});
-  expect_refused(place.eave("export run"), 64, {"one of --npy DIR and --safetensors FILE"});
-  expect_refused(place.eave("export run --npy a --safetensors b"), 64, {"expected one of"});
-  expect_refused(place.eave("export run --npy out --layout onnx"), 64, {"--layout onnx", "pytorch, eave"});
-  expect_refused(place.eave("export nowhere --npy out"), 66, {"no file nowhere"});
-  expect_refused(place.eave("export words --npy out"), 65, {"words: "});
-  expect_refused(place.eave("export nameless --npy out"), 65, {"nameless: says nothing of 'model'"});
-  expect_refused(place.eave("export run/checkpoint/step-000013/rank-0.state --npy out"), 65, {"rank-0.state: "});
-  expect_refused(place.eave("export run --npy taken"), 73, {"--npy taken is there already"});
-  expect_refused(place.eave("export run --safetensors taken"), 73, {"--safetensors taken is there already"});
-  expect_refused(place.eave("export run --npy taken/below"), 73, {"--npy taken/below cannot be created"});
-  expect_refused(place.eave("export run --safetensors nowhere/file"), 73, {"nowhere/file"});
+  expect_end(64, place.eave("export"), {"no model given", "--npy DIR"});
+  expect_end(64, place.eave("export --npy out"), {"no model given"});
+  expect_end(64, place.eave("export run"), {"one of --npy DIR and --safetensors FILE"});
+  expect_end(64, place.eave("export run --npy a --safetensors b"), {"expected one of"});
+  expect_end(64, place.eave("export run --npy out --layout onnx"), {"--layout onnx", "pytorch, eave"});
+  expect_end(66, place.eave("export nowhere --npy out"), {"no file nowhere"});
+  expect_end(65, place.eave("export words --npy out"), {"words: "});
+  expect_end(65, place.eave("export nameless --npy out"), {"nameless: says nothing of 'model'"});
+  expect_end(65, place.eave("export run/checkpoint/step-000013/rank-0.state --npy out"), {"rank-0.state: "});
+  expect_end(73, place.eave("export run --npy taken"), {"--npy taken is there already"});
+  expect_end(73, place.eave("export run --safetensors taken"), {"--safetensors taken is there already"});
+  expect_end(73, place.eave("export run --npy taken/below"), {"--npy taken/below cannot be created"});
+  expect_end(73, place.eave("export run --safetensors nowhere/file"), {"nowhere/file"});
   EXPECT_EQ(place.read("taken"), "mine");
   // The metadata and the arrays of this file contradict each other, so the message may not advise an option.
   std::string other = place.read("run/model.safetensors");
@@ -269,8 +259,7 @@ TEST(Export, refuses_what_it_cannot_read_or_write) {
   ASSERT_NE(layer, std::string::npos);
   place.write("other", other.replace(layer, 8, "dense 17"));
   const Ended ended = place.eave("export other --npy out");
-  expect_refused(ended, 78,
-                 {"other: the array 'dense1.weight' is [64, 16], in the model [64, 17]", "get the file again"});
+  expect_end(78, ended, {"other: the array 'dense1.weight' is [64, 16], in the model [64, 17]", "get the file again"});
   EXPECT_FALSE(ended.says("--model")) << ended.errors;
   EXPECT_FALSE(std::filesystem::exists(place.path() / "out"));
 }

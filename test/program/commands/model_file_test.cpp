@@ -9,7 +9,7 @@
 #include "eave/dataset.h"
 #include "eave/loader.h"
 #include "test/nn/fixture.h"
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -54,10 +54,10 @@ struct ModelFile {
 
 TEST(ModelFile, names_and_shapes_every_parameter_and_statistic) {
   const Place place;
-  const Ended ended = place.eave(
-      "train" + std::string(kQuick) +
-      "--model 'conv2d 4 3x5 no_bias; batch_norm; relu; flatten; dense 16; relu; dense classes' --run-dir run");
-  ASSERT_EQ(ended.code, 0) << ended.errors;
+  expect_end(
+      0, place.eave(
+             "train" + std::string(kQuick) +
+             "--model 'conv2d 4 3x5 no_bias; batch_norm; relu; flatten; dense 16; relu; dense classes' --run-dir run"));
   const ModelFile file(place.read("run/model.safetensors"));
   std::map<std::string, std::vector<std::int64_t>> shapes;
   for (const auto& [name, tensor] : file.tensors) shapes[name] = tensor.shape;
@@ -66,8 +66,7 @@ TEST(ModelFile, names_and_shapes_every_parameter_and_statistic) {
       {"bn1.variance", {4}},          {"dense1.weight", {96, 16}}, {"dense1.bias", {16}}, {"dense2.weight", {16, 10}},
       {"dense2.bias", {10}}};
   EXPECT_EQ(shapes, expected);
-  EXPECT_NE(file.metadata.at("layout").get<std::string>().find("conv weights [height, width, in, out]"),
-            std::string::npos);
+  expect_parts(file.metadata.at("layout").get<std::string>(), {"conv weights [height, width, in, out]"});
   EXPECT_EQ(file.metadata.at("model"),
             "conv2d 4 3x5 no_bias; batch_norm; relu; flatten; dense 16; relu; dense classes");
 }
@@ -98,12 +97,12 @@ TEST(ModelFile, is_the_consensus_that_was_evaluated) {
   const std::string model = "conv2d 8 3x3 no_bias; batch_norm; relu; max_pool 2; flatten; dense classes";
   for (const auto& [communicator, statistics] : std::vector<std::pair<std::string, std::string>>{
            {"allreduce", "average"}, {"easgd", "average"}, {"easgd", "local"}, {"easgd", "recompute"}}) {
-    const Ended ended =
+    expect_output(
+        0,
         place.eave("train " + data + "--model '" + model + "' --epochs 6 --batch 8 --progress off --run-dir " +
                    communicator + " --overwrite --transport threads --ranks 2 --communicator " + communicator +
-                   " --batch-norm-statistics " + statistics);
-    ASSERT_EQ(ended.code, 0) << ended.errors;
-    EXPECT_NE(ended.output.find("batch norm     " + statistics + ": "), std::string::npos) << ended.output;
+                   " --batch-norm-statistics " + statistics),
+        {"batch norm     " + statistics + ": "});
     TestModel replica(model, {12, 12, 1}, 10, 8);
     const ModelFile file(place.read(communicator + "/model.safetensors"));
     fill(replica.parameters, replica.model.parameters(), file);
@@ -112,7 +111,7 @@ TEST(ModelFile, is_the_consensus_that_was_evaluated) {
         score(replica, train_command_line().parse({"--data", "synthetic", "--synthetic-samples", "600",
                                                    "--synthetic-test-samples", "200", "--synthetic-size", "12"},
                                                   nullptr));
-    const Json center = Json::parse(place.read(communicator + "/summary.json")).at("evaluation").at("center");
+    const Json center = json_in(place, communicator + "/summary.json").at("evaluation").at("center");
     EXPECT_EQ(static_cast<double>(total.correct) / 200, center.at("accuracy").get<double>());
     EXPECT_NEAR(total.loss_sum / 200, center.at("loss").get<double>(), 1e-5);  // another order of summation
     EXPECT_GT(center.at("accuracy").get<double>(), 0.3) << "learned";
@@ -123,20 +122,22 @@ TEST(ModelFile, is_the_consensus_that_was_evaluated) {
 // zero channels.
 TEST(ModelFile, says_what_pixels_become_and_what_its_layers_compute) {
   const Place place;
-  const Ended ended = place.eave(
-      "train --data synthetic --synthetic-samples 16 --synthetic-test-samples 8 --synthetic-size 10 --crop 8 --batch 8 "
-      "--epochs 1 --progress off --run-dir run --model 'conv2d 2 3x3 pad 1; residual(conv2d 4 3x3 pad 1 stride 2; "
-      "batch_norm); global_pool; dense classes'");
-  ASSERT_EQ(ended.code, 0) << ended.errors;
+  expect_end(
+      0,
+      place.eave(
+          "train --data synthetic --synthetic-samples 16 --synthetic-test-samples 8 --synthetic-size 10 --crop 8 "
+          "--batch 8 "
+          "--epochs 1 --progress off --run-dir run --model 'conv2d 2 3x3 pad 1; residual(conv2d 4 3x3 pad 1 stride 2; "
+          "batch_norm); global_pool; dense classes'"));
   const Json metadata = ModelFile(place.read("run/model.safetensors")).metadata;
   const std::string input = metadata.at("input"), conventions = metadata.at("conventions");
   EXPECT_TRUE(input.starts_with("the centre of 8x8 of 10x10 pixels; (pixel / 255 - mean) / deviation; mean 0."))
       << input;
-  EXPECT_NE(conventions.find("F.pad(x[:, :, ::S, ::S], (0, 0, 0, 0, n, n))"), std::string::npos) << conventions;
-  const Json manifest = Json::parse(place.read("run/checkpoint/step-000002/manifest.json"));
+  expect_parts(conventions, {"F.pad(x[:, :, ::S, ::S], (0, 0, 0, 0, n, n))"});
+  const Json manifest = json_in(place, "run/checkpoint/step-000002/manifest.json");
   EXPECT_EQ(manifest.at("notes").at("input"), input);
-  ASSERT_EQ(place.eave("export run --npy arrays").code, 0);
-  const Json exported = Json::parse(place.read("arrays/metadata.json"));
+  expect_end(0, place.eave("export run --npy arrays"));
+  const Json exported = json_in(place, "arrays/metadata.json");
   EXPECT_EQ(exported.at("input"), input);
   EXPECT_EQ(exported.at("format"), "pt");
 }

@@ -1,13 +1,12 @@
 // Tests what the program prints, and what it says about the source of option values.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -16,13 +15,11 @@ TEST(Help, version_and_configuration_are_printed_once_on_any_number_of_ranks) {
   const Place place;
   for (const std::string words : {"--help", "--version", "train --help", "train --print-config", "summary --help",
                                   "report --help", "watch --help", "plan --help", "bench-comm --help"}) {
-    const Ended alone = place.eave(words);
-    EXPECT_EQ(alone.code, 0) << words;
+    const Ended alone = expect_end(0, place.eave(words));
     EXPECT_FALSE(alone.output.empty()) << words;
     for (int ranks : {2, 4}) {
       if (!has_mpirun() || (ranks == 4 && words != "--help")) continue;
-      const Ended together = place.eave(words, {ranks});
-      EXPECT_EQ(together.code, 0) << words;
+      const Ended together = expect_end(0, place.eave(words, {ranks}));
       EXPECT_EQ(together.output, alone.output) << words;
       EXPECT_EQ(together.errors, "") << words;
     }
@@ -43,16 +40,14 @@ std::string values_in(const std::string& configuration) {
 TEST(Configuration, that_was_printed_reads_back_the_same_and_trains) {
   const Place place;
   const std::string words = "train" + std::string(kQuick) + "--communicator easgd --tau 3 --flip --max-steps 2";
-  const Ended printed = place.eave(words + " --print-config");
-  ASSERT_EQ(printed.code, 0) << printed.errors;
+  const Ended printed = expect_end(0, place.eave(words + " --print-config"));
   place.write("run.ini", printed.output);
   const Ended again = place.eave("train --config run.ini --print-config");
   EXPECT_EQ(values_in(again.output), values_in(printed.output));
   EXPECT_NE(values_in(printed.output).find("\ntau = 3\n"), std::string::npos) << printed.output;
   EXPECT_NE(values_in(printed.output).find("\nflip = on\n"), std::string::npos) << printed.output;
-  EXPECT_NE(again.output.find("# file run.ini"), std::string::npos) << again.output;
-  const Ended trained = place.eave("train --config run.ini");
-  EXPECT_EQ(trained.code, 0) << trained.errors;
+  expect_parts(again.output, {"# file run.ini"});
+  expect_end(0, place.eave("train --config run.ini"));
 }
 
 TEST(Configuration, of_the_command_line_goes_before_environment_file_and_default) {
@@ -64,52 +59,42 @@ TEST(Configuration, of_the_command_line_goes_before_environment_file_and_default
   for (const std::string line : {"batch = 300\n", "seed = 20\n", "lr = 0.1\n"}) {
     EXPECT_NE(values.find(line), std::string::npos) << line << printed.output;
   }
-  EXPECT_NE(printed.output.find("# momentum = 0.9"), std::string::npos) << printed.output;
-  EXPECT_NE(printed.output.find("# environment EAVE_SEED"), std::string::npos) << printed.output;
-}
-
-long count(const std::string& text, const std::string& part) {
-  long found = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-  return found;
+  expect_parts(printed.output, {"# momentum = 0.9", "# environment EAVE_SEED"});
 }
 
 TEST(Start, shows_every_rank_the_equation_and_each_warning_once) {
   const Place place;
   const int ranks = static_cast<int>(std::thread::hardware_concurrency()) + 1;  // more than cores
-  const Ended ended = place.eave("train" + std::string(kQuick) +
-                                 "--communicator easgd --alpha 1.5 --tau 1 --max-steps 2 --transport threads --ranks " +
-                                 std::to_string(ranks));
-  ASSERT_EQ(ended.code, 0) << ended.errors;
-  EXPECT_EQ(count(ended.errors, "eave: warning: "), 2) << ended.errors;
-  EXPECT_TRUE(ended.says(std::to_string(ranks) + " ranks")) << ended.errors;
-  EXPECT_TRUE(ended.says("alpha")) << ended.errors;
+  const Ended ended =
+      expect_end(0, place.eave("train" + std::string(kQuick) +
+                               "--communicator easgd --alpha 1.5 --tau 1 --max-steps 2 --transport threads --ranks " +
+                               std::to_string(ranks)));
+  EXPECT_EQ(count_of(ended.errors, "eave: warning: "), 2) << ended.errors;
+  expect_parts(ended.errors, {std::to_string(ranks) + " ranks", "alpha"});
   for (int rank = 0; rank < ranks; ++rank)
     EXPECT_NE(
         ended.output.find("\n" + std::string(4 - std::to_string(rank).size(), ' ') + std::to_string(rank) + "   "),
         std::string::npos)
         << ended.output;
-  EXPECT_NE(ended.output.find("alpha = 1.5"), std::string::npos) << ended.output;
-  EXPECT_EQ(count(ended.output, "test accuracy"), 1) << ended.output;
-  const Ended silent = place.eave("train" + std::string(kQuick) +
-                                  "--communicator easgd --alpha 1.5 --tau 1 --allow-unstable --max-steps 2");
-  EXPECT_EQ(silent.code, 0);
+  expect_parts(ended.output, {"alpha = 1.5"});
+  EXPECT_EQ(count_of(ended.output, "test accuracy"), 1) << ended.output;
+  const Ended silent =
+      expect_end(0, place.eave("train" + std::string(kQuick) +
+                               "--communicator easgd --alpha 1.5 --tau 1 --allow-unstable --max-steps 2"));
   EXPECT_EQ(silent.errors, "");
 }
 
 TEST(Summary, of_a_run_that_stops_at_an_accuracy_tells_its_own_steps) {
   const Place place;
   const std::string words = "train" + std::string(kQuick) + "--progress off --epochs 5 --run-dir run --overwrite ";
-  const Ended stopped = place.eave(words + "--stop-at-accuracy 1e-9");
-  ASSERT_EQ(stopped.code, 0) << stopped.errors;
-  const auto summary = nlohmann::json::parse(place.read("run/summary.json"));
+  const Ended stopped = expect_end(0, place.eave(words + "--stop-at-accuracy 1e-9"));
+  const auto summary = json_in(place, "run/summary.json");
   EXPECT_EQ(summary.at("epochs"), 1.0);
   EXPECT_EQ(summary.at("steps"), summary.at("evaluation").at("step"));
-  EXPECT_NE(stopped.output.find("was reached, in"), std::string::npos) << stopped.output;
-  const Ended whole = place.eave(words + "--stop-at-accuracy 1");
-  ASSERT_EQ(whole.code, 0) << whole.errors;
-  EXPECT_EQ(nlohmann::json::parse(place.read("run/summary.json")).at("epochs"), 5.0);
-  EXPECT_NE(whole.output.find("was not reached, in"), std::string::npos) << whole.output;
+  expect_parts(stopped.output, {"was reached, in"});
+  const Ended whole = expect_end(0, place.eave(words + "--stop-at-accuracy 1"));
+  EXPECT_EQ(json_in(place, "run/summary.json").at("epochs"), 5.0);
+  expect_parts(whole.output, {"was not reached, in"});
 }
 
 // Under mpirun all ranks share one standard error, so only rank 0 may write progress.
@@ -118,9 +103,8 @@ TEST(Progress, is_that_of_rank_0_in_plain_lines_where_there_is_no_terminal) {
   const std::string words = "train" + std::string(kQuick) + "--progress auto --evaluate-every 0.5";
   for (int ranks : {0, 2}) {
     if (ranks > 0 && !has_mpirun()) continue;
-    const Ended ended = place.eave(words, {ranks});
-    ASSERT_EQ(ended.code, 0) << ended.errors;
-    EXPECT_EQ(count(ended.errors, "test accuracy"), 2) << ended.errors;
+    const Ended ended = expect_end(0, place.eave(words, {ranks}));
+    EXPECT_EQ(count_of(ended.errors, "test accuracy"), 2) << ended.errors;
     EXPECT_EQ(ended.errors.find_first_of("\r\033"), std::string::npos) << ended.errors;
   }
 }
@@ -132,18 +116,16 @@ TEST(Progress, as_a_bar_moves_by_the_clock_and_leaves_no_trace) {
   const Ended ended = place.eave(words + "--epochs 1000000 --evaluate-every 1000000 --stop-after-time 3s");
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ASSERT_EQ(ended.code, 0) << ended.errors;
-  const auto summary = nlohmann::json::parse(place.read("run/summary.json"));
+  const auto summary = json_in(place, "run/summary.json");
   const double seconds = summary.at("seconds");
   ASSERT_GT(seconds, 0.5);
-  EXPECT_GE(static_cast<double>(count(ended.errors, "\r[")), seconds / 0.2 / 2) << "half, where there is much to do";
-  EXPECT_LE(static_cast<double>(count(ended.errors, "\r[")), wall / 0.2 + 1) << "its clock runs in pauses too";
+  EXPECT_GE(static_cast<double>(count_of(ended.errors, "\r[")), seconds / 0.2 / 2) << "half, where there is much to do";
+  EXPECT_LE(static_cast<double>(count_of(ended.errors, "\r[")), wall / 0.2 + 1) << "its clock runs in pauses too";
   // The loss of this run is finite for two steps only.
-  const Ended failed = place.eave(words +
-                                  "--shape-compute 300ms --batch 97 --synthetic-size 12 --lr 500000 --overwrite "
-                                  "--epochs 5 --evaluate-every 5 --on-nonfinite abort");
-  EXPECT_EQ(failed.code, 76) << failed.errors;
-  EXPECT_TRUE(failed.says("\r[")) << failed.errors;
-  EXPECT_TRUE(failed.says("\r\033[Keave: training diverged")) << failed.errors;
+  expect_end(76,
+             place.eave(words + "--shape-compute 300ms --batch 97 --synthetic-size 12 --lr 500000 --overwrite "
+                                "--epochs 5 --evaluate-every 5 --on-nonfinite abort"),
+             {"\r[", "\r\033[Keave: training diverged"});
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -12,10 +12,9 @@ class PlanProgram : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     place_ = std::make_unique<Place>();
-    const Ended ended = place_->eave("train" + std::string(kQuick) +
-                                     "--transport threads --ranks 2 --epochs 8 --communicator easgd --tau 3 "
-                                     "--shape-rate 1gbit --run-dir run");
-    ASSERT_EQ(ended.code, 0) << ended.errors;
+    expect_end(0, place_->eave("train" + std::string(kQuick) +
+                               "--transport threads --ranks 2 --epochs 8 --communicator easgd --tau 3 "
+                               "--shape-rate 1gbit --run-dir run"));
   }
   static void TearDownTestSuite() { place_.reset(); }
   static std::unique_ptr<Place> place_;
@@ -24,23 +23,20 @@ class PlanProgram : public testing::Test {
 std::unique_ptr<Place> PlanProgram::place_;
 
 TEST_F(PlanProgram, prints_a_table_for_each_communicator_and_what_is_assumed) {
-  const Ended ended = place_->eave("plan run");
-  ASSERT_EQ(ended.code, 0) << ended.errors;
-  for (const std::string title : {"allreduce\n", "local-sgd, tau 10\n", "easgd, tau 3\n", "easgd-tree, tau ",
-                                  "easgd-async, tau ", "gossip, tau ", "\nassumed:\n",
-                                  "125.0 MB/s each way per host "
-                                  "(that of the run's shaped link)",
-                                  "the run is too short to plan well: its ranks computed for 0."})
-    EXPECT_NE(ended.output.find(title), std::string::npos) << title << ended.output;
-  EXPECT_NE(ended.output.find("\n 4096   "), std::string::npos) << ended.output;
+  const Ended ended = expect_output(0, place_->eave("plan run"),
+                                    {"allreduce\n", "local-sgd, tau 10\n", "easgd, tau 3\n", "easgd-tree, tau ",
+                                     "easgd-async, tau ", "gossip, tau ", "\nassumed:\n",
+                                     "125.0 MB/s each way per host "
+                                     "(that of the run's shaped link)",
+                                     "the run is too short to plan well: its ranks computed for 0."});
+  expect_parts(ended.output, {"\n 4096   "});
 }
 
 TEST_F(PlanProgram, writes_as_json_what_the_run_and_the_options_say) {
-  const Ended ended = place_->eave(
-      "plan --json plan.json --ranks 1,64 --ranks-per-host 8 --network-rate 100kbit --network-delay 1ms "
-      "--communicators allreduce,easgd-tree,downpour --tau 4 --global-tau 8 --center-ranks 0 run");
-  ASSERT_EQ(ended.code, 0) << ended.errors;
-  const auto plan = nlohmann::json::parse(place_->read("plan.json"));
+  expect_end(0, place_->eave(
+                    "plan --json plan.json --ranks 1,64 --ranks-per-host 8 --network-rate 100kbit --network-delay 1ms "
+                    "--communicators allreduce,easgd-tree,downpour --tau 4 --global-tau 8 --center-ranks 0 run"));
+  const auto plan = json_in(*place_, "plan.json");
   EXPECT_EQ(plan.at("measured").at("ranks"), 2);
   EXPECT_EQ(plan.at("measured").at("communicator"), "easgd");
   EXPECT_EQ(plan.at("network").at("bytes_per_second"), 12500);
@@ -60,10 +56,8 @@ TEST_F(PlanProgram, writes_as_json_what_the_run_and_the_options_say) {
 // The network delay is 10 measured steps, however slowly this build computes. So no --pull-delay here hides all of it.
 TEST_F(PlanProgram, hides_an_asynchronous_exchange_behind_the_steps_before_its_pull) {
   const auto plan = [&](const std::string& words) {
-    const Ended ended =
-        place_->eave("plan run --json plan.json --ranks 2 --communicators easgd-async --tau 8 " + words);
-    EXPECT_EQ(ended.code, 0) << ended.errors;
-    return nlohmann::json::parse(place_->read("plan.json"));
+    expect_end(0, place_->eave("plan run --json plan.json --ranks 2 --communicators easgd-async --tau 8 " + words));
+    return json_in(*place_, "plan.json");
   };
   const double measured = plan("").at("measured").at("step_seconds").get<double>();
   const std::string network_delay = " --network-delay " + std::to_string(10 * measured) + "s";
@@ -85,26 +79,25 @@ TEST_F(PlanProgram, prints_the_rate_that_it_understood) {
                                                         {"100mbit", "100 Mbit/s, 12.5 MB/s"},
                                                         {"1b/s", "1 bit/s, 0.12 B/s"}}) {
     const Ended ended = place_->eave("plan run --ranks '2, 4' --network-rate " + given);
-    EXPECT_NE(ended.output.find("network: " + text + " each way per host (as given)"), std::string::npos)
-        << ended.output;
+    expect_parts(ended.output, {"network: " + text + " each way per host (as given)"});
   }
 }
 
 TEST_F(PlanProgram, prints_nothing_as_0_that_is_not) {
-  const Ended ended = place_->eave(
-      "plan run --ranks 2 --communicators allreduce --network-rate 1b/s --host-rate 1bit --network-delay 7ns "
-      "--message-time 3ns");
-  ASSERT_EQ(ended.code, 0) << ended.errors;
-  for (const std::string text : {"delay 0.007 us", "0.003 us for each message", "within a host 0.12 B/s per rank"})
-    EXPECT_NE(ended.output.find(text), std::string::npos) << text << ended.output;
+  const Ended ended = expect_output(
+      0,
+      place_->eave(
+          "plan run --ranks 2 --communicators allreduce --network-rate 1b/s --host-rate 1bit --network-delay 7ns "
+          "--message-time 3ns"),
+      {"delay 0.007 us", "0.003 us for each message", "within a host 0.12 B/s per rank"});
   const std::string row = ended.output.substr(ended.output.find("\n    2 "), 120);
   EXPECT_EQ(row.find(" 0 "), std::string::npos) << row;
 }
 
 TEST_F(PlanProgram, takes_the_bytes_from_what_was_sent) {
-  ASSERT_EQ(place_->eave("plan run --json plan.json --ranks 2 --communicators easgd").code, 0);
-  const auto plan = nlohmann::json::parse(place_->read("plan.json"));
-  const auto summary = nlohmann::json::parse(place_->read("run/summary.json"));
+  expect_end(0, place_->eave("plan run --json plan.json --ranks 2 --communicators easgd"));
+  const auto plan = json_in(*place_, "plan.json");
+  const auto summary = json_in(*place_, "run/summary.json");
   const double of_step = plan.at("plans")[0].at("rows")[0].at("bytes_per_rank");
   const double sent = summary.at("bytes_per_rank").get<double>() / summary.at("steps").get<double>();
   EXPECT_NEAR(of_step, sent, 0.5 * sent);  // the run also sent evaluations, and made no exchange at its start
@@ -113,10 +106,7 @@ TEST_F(PlanProgram, takes_the_bytes_from_what_was_sent) {
 
 TEST_F(PlanProgram, refuses_what_it_does_not_understand) {
   const auto expect = [&](const std::string& words, int code, const std::string& says) {
-    const Ended ended = place_->eave("plan " + words);
-    EXPECT_EQ(ended.code, code) << words;
-    EXPECT_EQ(ended.messages().size(), 1u) << words << ended.errors;
-    EXPECT_TRUE(ended.says(says)) << words << ended.errors;
+    expect_end(code, place_->eave("plan " + words), {says});
   };
   expect("", 64, "no run directory given");
   expect("run run", 64, "more than one run directory");

@@ -4,8 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "test/program/error_cases.h"
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -14,8 +13,7 @@ const std::string kSignVote = "'" SIGN_VOTE "'";  // quoted for a shell
 const std::string kPlugin = " --plugin " + kSignVote + " --communicator sign-vote ";
 
 std::string model_by_vote(const Place& place, const std::string& words, int mpirun_ranks = 0) {
-  const Ended ended = place.eave(quick("--run-dir run " + kPlugin + words), {mpirun_ranks});
-  EXPECT_EQ(ended.code, 0) << ended.errors;
+  expect_end(0, place.eave(quick("--run-dir run " + kPlugin + words), {mpirun_ranks}));
   return place.read("run/model.safetensors");
 }
 
@@ -23,7 +21,7 @@ TEST(PluginOfProgram, trains_resumes_and_says_its_equation) {
   const Place place;
   const std::string threads = " --transport threads --ranks 2 ";
   const std::string whole = model_by_vote(place, "--overwrite --epochs 3" + threads);
-  EXPECT_NE(place.read("run/metrics.jsonl").find("sign(sum_i sign(g_i)), s = 0.01, p = 2"), std::string::npos);
+  expect_parts(place.read("run/metrics.jsonl"), {"sign(sum_i sign(g_i)), s = 0.01, p = 2"});
   model_by_vote(place, "--overwrite --epochs 1" + threads);
   EXPECT_EQ(model_by_vote(place, "--resume --epochs 3" + threads), whole);
   EXPECT_NE(model_by_vote(place, "--overwrite --epochs 3 --vote-scale 0.02" + threads), whole);
@@ -35,39 +33,34 @@ TEST(PluginOfProgram, trains_resumes_and_says_its_equation) {
 TEST(PluginOfProgram, is_taken_from_the_environment_and_stands_in_the_help) {
   const Place place;
   const Ended help = place.eave("train --help", {0, "EAVE_PLUGIN=" + kSignVote});
-  EXPECT_NE(help.output.find("sign-vote"), std::string::npos);
-  EXPECT_NE(help.output.find("--vote-scale"), std::string::npos);
-  EXPECT_EQ(place.eave(quick("--communicator sign-vote"), {0, "EAVE_PLUGIN=" + kSignVote}).code, 0);
+  expect_parts(help.output, {"sign-vote", "--vote-scale"});
+  expect_end(0, place.eave(quick("--communicator sign-vote"), {0, "EAVE_PLUGIN=" + kSignVote}));
 }
 
 TEST(PluginOfProgram, is_compared_with_others) {
   const Place place;
-  const Ended ended =
-      place.eave("compare --plugin " + kSignVote +
-                 " --communicators allreduce,sign-vote:vote-scale=0.02 --output both --transport threads "
-                 "--ranks 2 --epochs 1 --data synthetic --synthetic-size 8 --synthetic-samples 97 "
-                 "--synthetic-test-samples 20 --model 'dense classes' --batch 7");
-  EXPECT_EQ(ended.code, 0) << ended.errors;
-  EXPECT_NE(ended.output.find("sign-vote"), std::string::npos) << ended.output;
+  expect_output(0,
+                place.eave("compare --plugin " + kSignVote +
+                           " --communicators allreduce,sign-vote:vote-scale=0.02 --output both --transport threads "
+                           "--ranks 2 --epochs 1 --data synthetic --synthetic-size 8 --synthetic-samples 97 "
+                           "--synthetic-test-samples 20 --model 'dense classes' --batch 7"),
+                {"sign-vote"});
 }
 
 TEST(PluginOfProgram, is_planned_with_others) {
   const Place place;
   model_by_vote(place, "--epochs 8 --transport threads --ranks 2");
   const std::string plan = "plan run --ranks 2 --ranks-per-host 1 --json plan.json --communicators ";
-  const Ended planned = place.eave(plan + "easgd,sign-vote --plugin " + kSignVote);
-  ASSERT_EQ(planned.code, 0) << planned.errors;
-  EXPECT_NE(planned.output.find("from the bytes that the run sent"), std::string::npos) << planned.output;
-  const auto read = nlohmann::json::parse(place.read("plan.json"));
+  const Ended planned = expect_output(0, place.eave(plan + "easgd,sign-vote --plugin " + kSignVote),
+                                      {"from the bytes that the run sent"});
+  const auto read = json_in(place, "plan.json");
   ASSERT_EQ(read.at("plans").size(), 2u);
   EXPECT_EQ(read.at("measured").at("communicator"), "sign-vote");
   EXPECT_EQ(read.at("plans")[1].at("communicator"), "sign-vote");
   EXPECT_GT(read.at("plans")[1].at("rows")[0].at("bytes_per_rank").get<double>(), 0);
   // Without the plug-in the run is planned with eave's own methods, and its own is not known.
-  EXPECT_EQ(place.eave(plan + "easgd").code, 0);
-  const Ended ended = place.eave(plan + "sign-vote");
-  EXPECT_EQ(ended.code, 64);
-  EXPECT_TRUE(ended.says("'sign-vote' cannot be planned")) << ended.errors;
+  expect_end(0, place.eave(plan + "easgd"));
+  expect_end(64, place.eave(plan + "sign-vote"), {"'sign-vote' cannot be planned"});
 }
 
 TEST(PluginOfProgram, that_cannot_be_used_is_refused_with_one_message) {
@@ -96,19 +89,16 @@ TEST(PluginOfProgram, another_file_does_not_go_on_with_a_run) {
   std::filesystem::copy_file(SIGN_VOTE, place.path() / "other.so");
   std::ofstream(place.path() / "other.so", std::ios::app) << "another file";
   const std::string words = "--run-dir run --communicator sign-vote --plugin ";
-  EXPECT_EQ(place.eave(quick(words + kSignVote)).code, 0);
-  EXPECT_EQ(place.eave(quick("--epochs 2 --resume " + words + "moved.so")).code, 0);
-  const Ended ended = place.eave(quick("--epochs 3 --resume " + words + "other.so"));
-  EXPECT_EQ(ended.code, 78) << ended.errors;
-  EXPECT_TRUE(ended.says("plugin-file")) << ended.errors;
+  expect_end(0, place.eave(quick(words + kSignVote)));
+  expect_end(0, place.eave(quick("--epochs 2 --resume " + words + "moved.so")));
+  expect_end(78, place.eave(quick("--epochs 3 --resume " + words + "other.so")), {"plugin-file"});
 }
 
 TEST(PluginOfProgram, stands_as_a_comment_in_a_printed_configuration) {
   const Place place;
-  const Ended printed = place.eave(quick("--print-config" + kPlugin));
-  ASSERT_EQ(printed.code, 0) << printed.errors;
+  const Ended printed = expect_end(0, place.eave(quick("--print-config" + kPlugin)));
   place.write("printed.ini", printed.output);
-  EXPECT_EQ(place.eave(quick("--config printed.ini"), {0, "EAVE_PLUGIN=" + kSignVote}).code, 0);
+  expect_end(0, place.eave(quick("--config printed.ini"), {0, "EAVE_PLUGIN=" + kSignVote}));
 }
 
 TEST(PluginOfProgram, has_to_be_the_same_on_all_ranks) {
@@ -117,10 +107,10 @@ TEST(PluginOfProgram, has_to_be_the_same_on_all_ranks) {
   std::filesystem::copy_file(SIGN_VOTE, place.path() / "other.so");
   std::ofstream(place.path() / "other.so", std::ios::app) << "another file";
   const std::string words = quick("--communicator sign-vote --plugin ");
-  const Ended ended = place.run(mpirun(1) + " " + program() + " " + words + kSignVote + " : -np 1 " + program() + " " +
-                                words + "other.so");
-  EXPECT_EQ(ended.code, 78) << ended.errors;
-  EXPECT_TRUE(ended.says("--plugin-file is ")) << ended.errors;
+  expect_end(78,
+             place.run(mpirun(1) + " " + program() + " " + words + kSignVote + " : -np 1 " + program() + " " + words +
+                       "other.so"),
+             {"--plugin-file is "});
 }
 
 }  // namespace

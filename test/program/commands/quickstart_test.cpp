@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -18,9 +18,8 @@ TEST_P(Quickstart, learns_the_built_in_digits_well_enough_in_its_first_epoch) {
       "train --data synthetic --model mlp --epochs 1 --batch 64 --lr 0.05 --lr-schedule cosine "
       "--seed 1 --progress off --run-dir run --communicator " +
       GetParam();
-  const Ended ended = has_mpirun() ? place.eave(words, {2}) : place.eave(words + " --transport threads --ranks 2");
-  ASSERT_EQ(ended.code, 0) << ended.errors;
-  const auto summary = nlohmann::json::parse(place.read("run/summary.json"));
+  expect_end(0, has_mpirun() ? place.eave(words, {2}) : place.eave(words + " --transport threads --ranks 2"));
+  const auto summary = json_in(place, "run/summary.json");
   EXPECT_GE(summary.at("test_accuracy").get<double>(), 0.88);
 }
 

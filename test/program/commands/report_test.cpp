@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -11,8 +11,7 @@ namespace {
 const std::string kTwoRanks = std::string(kQuick) + "--transport threads --ranks 2 --evaluate-every 0.5 ";
 
 void train(const Place& place, const std::string& words, const std::string& directory) {
-  const Ended ended = place.eave("train" + kTwoRanks + words + " --run-dir " + directory);
-  ASSERT_EQ(ended.code, 0) << ended.errors;
+  expect_end(0, place.eave("train" + kTwoRanks + words + " --run-dir " + directory));
 }
 
 class Report : public testing::Test {
@@ -31,23 +30,21 @@ class Report : public testing::Test {
 std::unique_ptr<Place> Report::place_;
 
 TEST_F(Report, of_two_methods_and_two_seeds_has_sentences_tables_and_a_page) {
-  const Ended ended = place_->eave("report runs --csv variants.csv --runs-csv runs.csv --metrics-csv metrics.csv");
-  ASSERT_EQ(ended.code, 0) << ended.errors;
+  const Ended ended =
+      expect_end(0, place_->eave("report runs --csv variants.csv --runs-csv runs.csv --metrics-csv metrics.csv"));
   EXPECT_TRUE(ended.output.starts_with("With 2 ranks and batch 8 per rank, ")) << ended.output;
-  EXPECT_NE(ended.output.find("easgd tau=3"), std::string::npos);
-  EXPECT_NE(ended.output.find("2 of 2"), std::string::npos);
-  EXPECT_NE(ended.output.find("wrote runs/report.html\n"), std::string::npos);
+  expect_parts(ended.output, {"easgd tau=3", "2 of 2", "wrote runs/report.html\n"});
   const std::string page = place_->read("runs/report.html");
-  EXPECT_NE(page.find("\"method\":\"easgd tau=3\""), std::string::npos);
+  expect_parts(page, {"\"method\":\"easgd tau=3\""});
   EXPECT_EQ(page.find("EAVE_DATA*/null"), std::string::npos);
   EXPECT_TRUE(place_->read("variants.csv").starts_with("method,"));
-  EXPECT_NE(place_->read("runs.csv").find("easgd-2,"), std::string::npos);
-  EXPECT_NE(place_->read("metrics.csv").find("allreduce-1,evaluation,"), std::string::npos);
+  expect_parts(place_->read("runs.csv"), {"easgd-2,"});
+  expect_parts(place_->read("metrics.csv"), {"allreduce-1,evaluation,"});
 }
 
 TEST_F(Report, counts_the_bytes_and_seconds_that_summary_json_has) {
-  ASSERT_EQ(place_->eave("report runs/easgd-1 --metrics-csv one.csv --html none").code, 0);
-  const auto summary = nlohmann::json::parse(place_->read("runs/easgd-1/summary.json"));
+  expect_end(0, place_->eave("report runs/easgd-1 --metrics-csv one.csv --html none"));
+  const auto summary = json_in(*place_, "runs/easgd-1/summary.json");
   const std::string text = place_->read("one.csv");
   const std::string last = text.substr(text.rfind("evaluation,"));
   std::istringstream cells(last);
@@ -59,58 +56,47 @@ TEST_F(Report, counts_the_bytes_and_seconds_that_summary_json_has) {
 }
 
 TEST_F(Report, writes_the_page_where_it_is_told_or_not_at_all) {
-  EXPECT_EQ(place_->eave("report runs/easgd-1 runs/allreduce-1").code, 0);
+  expect_end(0, place_->eave("report runs/easgd-1 runs/allreduce-1"));
   EXPECT_FALSE(place_->read("report.html").empty());
-  EXPECT_EQ(place_->eave("report --html=page.html runs/easgd-1").code, 0);
+  expect_end(0, place_->eave("report --html=page.html runs/easgd-1"));
   EXPECT_FALSE(place_->read("page.html").empty());
   const Ended without = place_->eave("report runs/easgd-1 --html none");
   EXPECT_EQ(without.output.find("wrote"), std::string::npos);
-  EXPECT_EQ(place_->eave("report runs/easgd-1 --html missing/page.html").code, 73);
+  expect_end(73, place_->eave("report runs/easgd-1 --html missing/page.html"));
 }
 
 TEST_F(Report, goes_on_without_runs_that_it_cannot_read_and_fails_where_none_is_left) {
   place_->write("bad/torn/metrics.jsonl", "{\"type\":\"hea");
-  const Ended mixed = place_->eave("report runs/easgd-1 bad --html none");
-  EXPECT_EQ(mixed.code, 0) << mixed.errors;
-  EXPECT_NE(mixed.output.find("left out: bad/torn: metrics.jsonl has no whole line"), std::string::npos)
-      << mixed.output;
+  expect_output(0, place_->eave("report runs/easgd-1 bad --html none"),
+                {"left out: bad/torn: metrics.jsonl has no whole line"});
   // Flips one bit of an accuracy.
   std::string metrics = place_->read("runs/easgd-2/metrics.jsonl");
   const std::string before = R"("center":{"loss":)";
   const std::size_t number = metrics.find(R"("accuracy":0.)", metrics.find(before)) + 11;
   place_->write("flipped/metrics.jsonl", metrics.replace(number, 1, "8"));
-  const Ended flipped = place_->eave("report runs/easgd-1 flipped missing --html none");
-  EXPECT_EQ(flipped.code, 0) << flipped.errors;
-  EXPECT_NE(flipped.output.find("left out: flipped: metrics.jsonl line "), std::string::npos) << flipped.output;
-  EXPECT_NE(flipped.output.find("is damaged: center.accuracy is 8"), std::string::npos) << flipped.output;
-  EXPECT_NE(flipped.output.find("left out: missing: there is no such directory"), std::string::npos);
-  EXPECT_EQ(place_->eave("report flipped missing --html none").code, 65);
-  const Ended none = place_->eave("report bad");
-  EXPECT_EQ(none.code, 65);
-  EXPECT_TRUE(none.says("no run is left to report")) << none.errors;
+  const Ended flipped = expect_output(0, place_->eave("report runs/easgd-1 flipped missing --html none"),
+                                      {"left out: flipped: metrics.jsonl line ", "is damaged: center.accuracy is 8",
+                                       "left out: missing: there is no such directory"});
+  expect_end(65, place_->eave("report flipped missing --html none"));
+  expect_end(65, place_->eave("report bad"), {"no run is left to report"});
 }
 
 TEST_F(Report, and_its_like_say_of_a_run_that_is_no_directory_what_it_is) {
   std::filesystem::create_symlink("gone", place_->path() / "dangling");
   const std::string file = "runs/easgd-1/summary.json", why = "it is a file; give the run's directory, runs/easgd-1";
   for (const std::string command : {"summary ", "report --html none ", "plan "}) {
-    const Ended of_file = place_->eave(command + file), of_link = place_->eave(command + "dangling");
-    EXPECT_EQ(of_file.code, 66) << command << of_file.errors;
-    EXPECT_NE((of_file.output + of_file.errors).find(why), std::string::npos) << of_file.output << of_file.errors;
-    EXPECT_EQ(of_link.code, 66) << command << of_link.errors;
-    EXPECT_NE((of_link.output + of_link.errors).find("it is a symbolic link to gone, which is not there"),
-              std::string::npos)
-        << of_link.output << of_link.errors;
+    expect_told(66, place_->eave(command + file), {why});
+    expect_told(66, place_->eave(command + "dangling"), {"it is a symbolic link to gone, which is not there"});
   }
 }
 
 TEST_F(Report, refuses_what_it_does_not_understand) {
-  EXPECT_EQ(place_->eave("report").code, 64);
-  EXPECT_EQ(place_->eave("report runs --target 1.5").code, 64);
-  EXPECT_EQ(place_->eave("report runs --htlm x").code, 64);
-  EXPECT_EQ(place_->eave("report runs --csv").code, 64);
-  EXPECT_EQ(place_->eave("report missing").code, 66);
-  EXPECT_EQ(place_->eave("report runs --html none", {0, "EAVE_BATCH=64"}).code, 0);
+  expect_end(64, place_->eave("report"));
+  expect_end(64, place_->eave("report runs --target 1.5"));
+  expect_end(64, place_->eave("report runs --htlm x"));
+  expect_end(64, place_->eave("report runs --csv"));
+  expect_end(66, place_->eave("report missing"));
+  expect_end(0, place_->eave("report runs --html none", {0, "EAVE_BATCH=64"}));
 }
 
 }  // namespace

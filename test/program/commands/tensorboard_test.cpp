@@ -2,9 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -23,17 +22,13 @@ TEST(TensorBoard, reads_the_evaluations_and_steps_of_metrics_jsonl) {
   const std::string python = python_with(place, "tensorboard");
   if (python.empty()) GTEST_SKIP() << "no Python here has the package tensorboard (pip install tensorboard)";
   const std::string words = quick("--run-dir run --tensorboard --communicator easgd --tau 2 --validation-share 0.1 ");
-  ASSERT_EQ(place.eave(words + "--epochs 2").code, 0);
-  ASSERT_EQ(place.eave(words + "--epochs 3 --resume").code, 0);
+  expect_end(0, place.eave(words + "--epochs 2"));
+  expect_end(0, place.eave(words + "--epochs 3 --resume"));
   EXPECT_EQ(event_files(place), 2);
-  const Ended read = place.run(python + " " + script("tensorboard_scalars.py") + " run");
-  ASSERT_EQ(read.code, 0) << read.errors;
+  const Ended read = expect_end(0, place.run(python + " " + script("tensorboard_scalars.py") + " run"));
   const Json scalars = Json::parse(read.output);
-  std::istringstream lines(place.read("run/metrics.jsonl"));
   std::size_t evaluations = 0;
-  for (std::string text; std::getline(lines, text);) {
-    const Json line = Json::parse(text);
-    if (line.at("type") != "evaluation") continue;
+  for (const Json& line : records_of(place, "evaluation")) {
     for (const auto& [tag, model] : std::map<std::string, std::string>{
              {"center", "center"}, {"mean", "mean_of_workers"}, {"best_worker", "best_worker"}}) {
       for (const std::string measure : {"accuracy", "loss"}) {
@@ -53,11 +48,11 @@ TEST(TensorBoard, reads_the_evaluations_and_steps_of_metrics_jsonl) {
 
 TEST(TensorBoard, files_are_the_runs_and_need_its_directory) {
   const Place place;
-  EXPECT_EQ(place.eave(quick("--tensorboard")).code, 64);
-  ASSERT_EQ(place.eave(quick("--run-dir run --tensorboard --max-steps 2")).code, 0);
+  expect_end(64, place.eave(quick("--tensorboard")));
+  expect_end(0, place.eave(quick("--run-dir run --tensorboard --max-steps 2")));
   EXPECT_EQ(event_files(place), 1);
   place.write("run/events.out.tfevents.1.host", "of another program");
-  ASSERT_EQ(place.eave(quick("--run-dir run --overwrite --max-steps 2")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir run --overwrite --max-steps 2")));
   EXPECT_EQ(event_files(place), 1) << "that of the other program alone";
 }
 

@@ -3,10 +3,9 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -49,9 +48,9 @@ TEST_P(Traces, hold_all_ranks_on_one_clock_and_the_overlap_that_their_spans_have
   for (const Launch& launch : {Launch{}, Launch{2}}) {
     if (launch.mpirun_ranks > 0 && !has_mpirun()) continue;
     const std::string ranks = launch.mpirun_ranks > 0 ? "" : "--transport threads --ranks 2 ";
-    const Ended ended = place.eave(traced("--trace --epochs 6 --evaluate-every 2 " + ranks + GetParam()), launch);
-    ASSERT_EQ(ended.code, 0) << ended.errors;
-    const Json trace = Json::parse(place.read("run/trace.json"));
+    const Ended ended =
+        expect_end(0, place.eave(traced("--trace --epochs 6 --evaluate-every 2 " + ranks + GetParam()), launch));
+    const Json trace = json_in(place, "run/trace.json");
     auto tracks = tracks_of(trace);
     double behind = 0, waited = 0;
     for (int rank = 0; rank < 2; ++rank) {
@@ -71,8 +70,8 @@ TEST_P(Traces, hold_all_ranks_on_one_clock_and_the_overlap_that_their_spans_have
     }
     const double share = trace.at("metadata").at("overlap").at("share");
     EXPECT_NEAR(share, behind / (behind + waited), 0.01);
-    EXPECT_EQ(Json::parse(place.read("run/summary.json")).at("overlap").get<double>(), share);
-    EXPECT_NE(ended.output.find(" % of communication ran behind computing"), std::string::npos) << ended.output;
+    EXPECT_EQ(json_in(place, "run/summary.json").at("overlap").get<double>(), share);
+    expect_parts(ended.output, {" % of communication ran behind computing"});
   }
 }
 
@@ -83,14 +82,12 @@ INSTANTIATE_TEST_SUITE_P(With, Traces,
 
 TEST(Trace, is_written_where_it_is_asked_for_alone) {
   const Place place;
-  const Ended refused = place.eave("train" + std::string(kQuick) + "--trace");
-  EXPECT_EQ(refused.code, 64);
-  EXPECT_TRUE(refused.says("--trace needs --run-dir")) << refused.errors;
-  ASSERT_EQ(place.eave(traced("--trace")).code, 0);
-  const Json trace = Json::parse(place.read("run/trace.json"));
+  expect_end(64, place.eave("train" + std::string(kQuick) + "--trace"), {"--trace needs --run-dir"});
+  expect_end(0, place.eave(traced("--trace")));
+  const Json trace = json_in(place, "run/trace.json");
   EXPECT_TRUE(trace.at("metadata").at("overlap").at("share").is_null()) << "one rank exchanges nothing";
-  EXPECT_FALSE(Json::parse(place.read("run/summary.json")).contains("overlap"));
-  ASSERT_EQ(place.eave(traced("")).code, 0);
+  EXPECT_FALSE(json_in(place, "run/summary.json").contains("overlap"));
+  expect_end(0, place.eave(traced("")));
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run/trace.json")) << "that of the run before";
 }
 

@@ -11,10 +11,9 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -59,55 +58,42 @@ TEST(Watch, follows_a_run_from_before_it_begins_to_its_summary) {
     std::this_thread::sleep_for(std::chrono::milliseconds(600));
     EXPECT_EQ(place.eave(quick("--shape-compute 20ms --epochs 4 --communicator easgd --run-dir run")).code, 0);
   });
-  const Ended ended = place.eave("watch run --interval 200ms");
-  EXPECT_EQ(ended.code, 0) << ended.errors;
+  const Ended ended = expect_end(0, place.eave("watch run --interval 200ms"));
   EXPECT_EQ(ended.output.find("waiting for a run in run\n"), 0u) << ended.output;
-  for (const char* part : {"\nrun:\n", " of 4  step ", "  loss ", "samples/s", "rank 0: computing ",
-                           "\nepoch 1.00  test accuracy ", "\nepoch 4.00  test accuracy ", "\neasgd "}) {
-    EXPECT_TRUE(holds(ended.output, part)) << part << " is not in\n" << ended.output;
-  }
+  expect_parts(ended.output, {"\nrun:\n", " of 4  step ", "  loss ", "samples/s", "rank 0: computing ",
+                              "\nepoch 1.00  test accuracy ", "\nepoch 4.00  test accuracy ", "\neasgd "});
 }
 
 TEST(Watch, ends_as_the_run_that_failed) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--run-dir run --lr 500000")).code, 76);
-  const Ended ended = place.eave("watch run");
-  EXPECT_EQ(ended.code, 76) << ended.output;
-  EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
-  EXPECT_TRUE(ended.says("the run in run failed: ")) << ended.errors;
-  const Ended once = place.eave("watch run --once");
-  EXPECT_EQ(once.code, 0) << once.errors;
-  EXPECT_TRUE(holds(once.output, "the run in run failed: ")) << once.output;
+  expect_end(76, place.eave(quick("--run-dir run --lr 500000")));
+  expect_end(76, place.eave("watch run"), {"the run in run failed: "});
+  expect_output(0, place.eave("watch run --once"), {"the run in run failed: "});
 }
 
 TEST(Watch, ends_where_the_line_of_the_end_is_damaged_or_cut) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir run")));
   const std::string whole = place.read("run/metrics.jsonl");
   const std::size_t end = whole.rfind("{\"type\":\"end\"");
   ASSERT_NE(end, std::string::npos);
   for (const std::string rest : {"", "{\"type\":\"e", "{\"type\":\"end}\n"}) {
     place.write("run/metrics.jsonl", whole.substr(0, end) + rest);
-    const Ended ended = place.eave("watch run");
-    EXPECT_EQ(ended.code, 65) << rest << ended.output << ended.errors;
-    EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
-    EXPECT_TRUE(ended.says("the run in run has ended") && ended.says("eave summary run")) << ended.errors;
+    expect_end(65, place.eave("watch run"), {"the run in run has ended", "eave summary run"});
   }
 }
 
 TEST(Watch, draws_in_place_on_a_terminal_and_leaves_by_ctrl_c) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--run-dir runs/one")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir runs/one")));
   for (const unsigned short columns : {40, 80}) {
     const Seen seen = on_terminal(place, "watch runs --interval 100ms", columns, "A\r1 run: 1 finished");
     EXPECT_EQ(seen.code, 0) << seen.output;
-    EXPECT_TRUE(holds(seen.output, "epoch 1.00 of 1")) << seen.output;
-    EXPECT_TRUE(holds(seen.output, " \xe2\x94\x82")) << seen.output;
-    EXPECT_TRUE(holds(seen.output, "Ctrl-C ends")) << seen.output;
+    expect_parts(seen.output, {"epoch 1.00 of 1", " \xe2\x94\x82", "Ctrl-C ends"});
   }
   const Seen whole = on_terminal(place, "watch runs/one", 100, "");
   EXPECT_EQ(whole.code, 0);
-  EXPECT_TRUE(holds(whole.output, "allreduce          1")) << whole.output;
+  expect_parts(whole.output, {"allreduce          1"});
 }
 
 // The file of 20 GB is sparse, so it takes no space.
@@ -119,7 +105,7 @@ TEST(Watch, leaves_by_ctrl_c_while_it_reads) {
     const Ended ended = place.run("'" + program() + "' " + words +
                                   " & sleep 0.3; kill -INT $!; s=$(date +%s%N); wait $!; echo code $? after $(( "
                                   "($(date +%s%N) - s) / 1000000 )) ms");
-    EXPECT_TRUE(holds(ended.output, "code " + std::string(code) + " after ")) << ended.output << ended.errors;
+    expect_parts(ended.output, {"code " + std::string(code) + " after "});
     EXPECT_LT(std::stoi(ended.output.substr(ended.output.find("after ") + 6)), 1000) << ended.output;
   }
 }
@@ -127,7 +113,7 @@ TEST(Watch, leaves_by_ctrl_c_while_it_reads) {
 // A foreign run directory may hold strings that control the terminal or reverse the direction of text.
 TEST(Watch, and_its_like_show_no_terminal_sequences_from_files) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir run")));
   const std::string hostile = "\xe2\x80\xae\\u001b[2J\xc2\x9b";
   for (const std::string file : {"run/metrics.jsonl", "run/summary.json"}) {
     std::string text = place.read(file);
@@ -147,29 +133,24 @@ TEST(Watch, and_its_like_show_no_terminal_sequences_from_files) {
 
 TEST(Train, shows_no_terminal_sequences_of_its_directory) {
   const Place place;
-  const Ended ended = place.eave(quick("--run-dir 'x\x1b[31m\xe2\x80\xae'"));
-  EXPECT_EQ(ended.code, 0) << ended.errors;
-  EXPECT_NE(ended.output.find("results in x?[31m?"), std::string::npos) << ended.output;
+  const Ended ended = expect_output(0, place.eave(quick("--run-dir 'x\x1b[31m\xe2\x80\xae'")), {"results in x?[31m?"});
   EXPECT_EQ(ended.output.find('\x1b'), std::string::npos);
 }
 
 TEST(Watch, refuses_what_would_have_no_effect) {
   const Place place;
-  EXPECT_EQ(place.eave("watch").code, 64);
-  EXPECT_EQ(place.eave("watch run --once --interval 1s").code, 64);
-  EXPECT_EQ(place.eave("watch run --plot off").code, 64);
-  EXPECT_EQ(place.eave("watch run --interval 0s").code, 64);
-  EXPECT_EQ(place.eave("watch run --once").code, 66);
+  expect_end(64, place.eave("watch"));
+  expect_end(64, place.eave("watch run --once --interval 1s"));
+  expect_end(64, place.eave("watch run --plot off"));
+  expect_end(64, place.eave("watch run --interval 0s"));
+  expect_end(66, place.eave("watch run --once"));
 }
 
 double longest_between_records(const Place& place) {
-  std::istringstream lines(place.read("run/metrics.jsonl"));
   double last = 0, longest = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const auto object = nlohmann::json::parse(line);
-    if (object.at("type") != "step") continue;
-    longest = std::max(longest, object.at("seconds").get<double>() - last);
-    last = object.at("seconds");
+  for (const auto& step : records_of(place, "step")) {
+    longest = std::max(longest, step.at("seconds").get<double>() - last);
+    last = step.at("seconds");
   }
   return longest;
 }
@@ -180,10 +161,8 @@ TEST(Metrics, stand_in_the_file_within_a_second) {
   using Clock = std::chrono::steady_clock;
   const Place place;
   std::jthread training([&] {
-    const Ended ended = place.eave(
-        quick("--synthetic-samples 20000 --log-every 1000 --epochs 1000000 --stop-after-time 4s --evaluate-every 0 "
-              "--run-dir run"));
-    EXPECT_EQ(ended.code, 0) << ended.errors;
+    expect_end(0, place.eave(quick("--synthetic-samples 20000 --log-every 1000 --epochs 1000000 --stop-after-time 4s "
+                                   "--evaluate-every 0 --run-dir run")));
   });
   std::uintmax_t size = 0;
   int growths = 0;

@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "test/program/error_cases.h"
+#include "test/program/expectations.h"
 #include "test/program/small_datasets.h"
 
 namespace eave {
@@ -54,11 +54,7 @@ TEST(BadInput, of_flags_is_refused_with_the_two_right_words) {
        "threads --ranks 2",
        64,
        {"--nesterov yes", "expected on or off"}});
-  for (const Case& wrong : cases) {
-    const Ended ended = place.eave(wrong.words, {0, wrong.environment});
-    EXPECT_EQ(ended.code, 64) << wrong.words << ended.errors;
-    for (const std::string& text : wrong.says) EXPECT_TRUE(ended.says(text)) << text << "\n" << ended.errors;
-  }
+  for (const Case& wrong : cases) expect_end(64, place.eave(wrong.words, {0, wrong.environment}), wrong.says);
 }
 
 // If sums or products with a count do not fit into 64 bits, the program refuses the count.
@@ -80,9 +76,7 @@ TEST(BadInput, of_counts_beyond_all_use_is_refused_or_harmless) {
     }
   }
   runs.check([](const Ended& ended, const Case& wrong, const std::string&) {
-    if (ended.code == 0) return;
-    EXPECT_EQ(ended.code, wrong.code) << wrong.words << "\n" << ended.errors;
-    EXPECT_TRUE(ended.says(wrong.says.front())) << wrong.words << "\n" << ended.errors;
+    if (ended.code != 0) expect_end(wrong.code, ended, wrong.says);
   });
 }
 
@@ -94,12 +88,10 @@ TEST(BadInput, of_methods_without_an_optimizer_or_with_one_rank_is_refused_with_
                   {quick(workers_push + "--optimizer adamw"), 64, {"--optimizer (command line)", has}},
                   {quick(workers_push), 64, {"--nesterov (environment EAVE_NESTEROV)", has}, "EAVE_NESTEROV=on"}});
   for (const std::string ranks : {"2", "3"}) {
-    const Ended refused = place.eave(quick("--communicator asgd --transport threads --ranks " + ranks));
-    EXPECT_EQ(refused.code, 64);
-    EXPECT_TRUE(refused.says("the job has " + ranks)) << refused.errors;
-    EXPECT_TRUE(refused.says("adownpour")) << refused.errors;
+    expect_end(64, place.eave(quick("--communicator asgd --transport threads --ranks " + ranks)),
+               {"the job has " + ranks, "adownpour"});
   }
-  EXPECT_EQ(place.eave(quick("--communicator asgd")).code, 0);
+  expect_end(0, place.eave(quick("--communicator asgd")));
 }
 
 TEST(BadInput, of_where_to_stop_is_refused_with_64) {
@@ -140,7 +132,7 @@ TEST(BadInput, of_configuration_files_is_refused) {
   expect_refused(place, {{quick("--config remark.ini"), 64, {"--batch 16 ; a remark: a remark begins with #"}},
                          {quick("--config remarks.ini"), 64, {"line 1: '; a remark' is no setting", "with #"}},
                          {quick("--config nameless.ini"), 64, {"line 2: '=16' names no option", "tau = 10"}}});
-  EXPECT_NE(place.eave("train --print-config --config carriage.ini").output.find("\nbatch = 16  "), std::string::npos);
+  expect_parts(place.eave("train --print-config --config carriage.ini").output, {"\nbatch = 16  "});
 }
 
 TEST(Configuration, may_come_from_a_pipe_or_a_device) {
@@ -148,8 +140,7 @@ TEST(Configuration, may_come_from_a_pipe_or_a_device) {
   place.write("settings.ini", "batch = 16\n");
   const std::string prints = "\"$0\" train --data synthetic --print-config --config ";
   const auto batch_of = [&](const std::string& command) {
-    const Ended ended = place.run("timeout -k 5 60 sh -c '" + command + "' " + program());
-    EXPECT_EQ(ended.code, 0) << command << ended.errors;
+    const Ended ended = expect_end(0, place.run("timeout -k 5 60 sh -c '" + command + "' " + program()));
     const std::size_t at = ended.output.find("batch = ");
     return at == std::string::npos ? "" : ended.output.substr(at, ended.output.find("  ", at) - at);
   };
@@ -162,27 +153,22 @@ TEST(Configuration, may_come_from_a_pipe_or_a_device) {
 
 TEST(Configuration, from_a_pipe_is_that_of_each_run_of_a_comparison) {
   const Place place;
-  const Ended ended = place.run(
-      "timeout -k 5 60 sh -c 'echo synthetic-samples = 64 | \"$0\" compare --seeds 2 --epochs 1 "
-      "--data synthetic --synthetic-size 8 --synthetic-test-samples 16 --model \"flatten; dense "
-      "classes\" --output all --config /dev/stdin' " +
-      program());
-  EXPECT_EQ(ended.code, 0) << ended.errors;
+  expect_end(0, place.run("timeout -k 5 60 sh -c 'echo synthetic-samples = 64 | \"$0\" compare --seeds 2 --epochs 1 "
+                          "--data synthetic --synthetic-size 8 --synthetic-test-samples 16 --model \"flatten; dense "
+                          "classes\" --output all --config /dev/stdin' " +
+                          program()));
   for (const std::string seed : {"1", "2"}) {
     const std::string config = place.read("all/one-rank-p1-b32-seed" + seed + "/config.json");
-    EXPECT_NE(config.find("\"synthetic-samples\": \"64\""), std::string::npos) << config;
+    expect_parts(config, {"\"synthetic-samples\": \"64\""});
   }
 }
 
 TEST(Configuration, of_several_ranks_is_no_stream_of_one_of_them) {
   if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
   const Place place;
-  const Ended ranks = place.eave(quick("--config /dev/stdin"), {2});
-  EXPECT_EQ(ranks.code, 64) << ranks.errors;
-  EXPECT_EQ(ranks.messages().size(), 1u) << ranks.errors;
-  EXPECT_TRUE(ranks.says("--config /dev/stdin is a stream of one process, which only one of 2 ranks could read"))
-      << ranks.errors;
-  EXPECT_EQ(place.eave(quick("--config /dev/null"), {2}).code, 0);
+  expect_end(64, place.eave(quick("--config /dev/stdin"), {2}),
+             {"--config /dev/stdin is a stream of one process, which only one of 2 ranks could read"});
+  expect_end(0, place.eave(quick("--config /dev/null"), {2}));
 }
 
 TEST(BadInput, of_models_is_refused) {
@@ -208,7 +194,7 @@ TEST(BadInput, of_run_directories_is_refused_with_73) {
 TEST(BadInput, of_data_files_is_refused) {
   const Place place;
   write_fashion_mnist(place, "good", [](const std::string&, std::string&) {});
-  ASSERT_EQ(place.eave("train --data-dir good --max-steps 1 --progress off").code, 0);
+  expect_end(0, place.eave("train --data-dir good --max-steps 1 --progress off"));
   write_fashion_mnist(place, "cut", [](const std::string& name, std::string& bytes) {
     if (name.starts_with("train-images")) bytes.resize(bytes.size() - 1);
   });
@@ -239,7 +225,7 @@ TEST(BadInput, of_image_folders_is_refused) {
   const Place place;
   write_image_folder(place, "good", [](const std::string&, std::string&) {});
   const std::string train = "train --data image-folder --progress off --model 'flatten; dense classes' --epochs 1 ";
-  ASSERT_EQ(place.eave(train + "--data-dir good --decode-threads 2").code, 0);
+  expect_end(0, place.eave(train + "--data-dir good --decode-threads 2"));
   write_image_folder(place, "header", [](const std::string& name, std::string& bytes) {
     if (name == "train/b/1.png") bytes.resize(20);
   });
@@ -281,7 +267,7 @@ TEST(BadInput, of_numbers_of_ranks_is_refused) {
 TEST(Resumption, of_another_run_is_refused_once_and_changes_nothing) {
   const Place place;
   const std::string two = "--transport threads --ranks 2 --run-dir run ";
-  ASSERT_EQ(place.eave(quick(two)).code, 0);
+  expect_end(0, place.eave(quick(two)));
   const std::string resumed = "--epochs 2 --resume ", settings = "settings in config.json";
   const std::string config = place.read("run/config.json"), metrics = place.read("run/metrics.jsonl");
   const std::vector<Case> cases = {
@@ -321,9 +307,7 @@ TEST(BadInput, of_a_file_that_is_cut_while_training_ends_with_65) {
       "--evaluate-every 0 --checkpoint off --progress off --run-dir run",
       {has_mpirun() ? 2 : 0});
   cutter.join();
-  EXPECT_EQ(ended.code, 65) << ended.errors;
-  EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
-  EXPECT_TRUE(ended.says("data/train-images-idx3-ubyte: became shorter while it was in use")) << ended.errors;
+  expect_end(65, ended, {"data/train-images-idx3-ubyte: became shorter while it was in use"});
 }
 
 }  // namespace

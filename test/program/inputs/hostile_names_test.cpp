@@ -1,13 +1,11 @@
 // Tests names that would begin a new line or move a terminal's cursor, in every place where the program takes a name.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <sstream>
-#include <utility>
 
 #include "base/printable.h"
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 #include "test/program/small_datasets.h"
 
 namespace eave {
@@ -48,8 +46,7 @@ class Names : public testing::Test {
   }
   // Expects the same, and that the message shows the name in printable form.
   void expect_named(const std::string& words, int code, const std::string& environment = "") const {
-    const Ended ended = expect(words, code, environment);
-    EXPECT_TRUE(ended.says("eave: all is well")) << words << "\n" << ended.errors;
+    expect_parts(expect(words, code, environment).errors, {"eave: all is well"});
   }
   const Place place_;
 };
@@ -111,9 +108,7 @@ TEST_F(Names, of_images_and_their_classes) {
   expect_named(train + " --on-bad-image late", 65);
   const Ended skipped = expect(train + " --on-bad-image skip --run-dir run", 0);
   EXPECT_TRUE(skipped.says("1 of 8 images cannot be used:") && skipped.says("\n  ")) << skipped.errors;
-  const Ended doctor = place_.eave("doctor --check-images" + data);
-  EXPECT_EQ(doctor.code, 65);
-  EXPECT_NE(doctor.output.find("\n  the image a?"), std::string::npos) << doctor.output;
+  const Ended doctor = expect_output(65, place_.eave("doctor --check-images" + data), {"\n  the image a?"});
   expect_clean(doctor, "doctor");
   expect("export run/model.safetensors --npy npy", 0);
   fs::remove(images / "train" / kName / "1.png");
@@ -127,9 +122,9 @@ TEST_F(Names, of_files_that_hold_something_else) {
   }
   place_.write(kName, "lr = 0.25\n");
   const Ended printed = expect(quick("--print-config --config " + quoted(kName)), 0);
-  EXPECT_NE(printed.output.find("# file a?eave: all is well?"), std::string::npos) << printed.output;
+  expect_parts(printed.output, {"# file a?eave: all is well?"});
   place_.write("x.ini", printed.output);
-  EXPECT_EQ(place_.eave("train --print-config --config x.ini").code, 0);
+  expect_end(0, place_.eave("train --print-config --config x.ini"));
   expect_named(quick("--plugin " + quoted("./" + kName)), 64);
   expect_named(quick("--initial-parameters " + quoted(kName)), 65);
   expect_named("export " + quoted(kName) + " --npy out", 65);
@@ -148,9 +143,7 @@ TEST_F(Names, of_checkpoint_directories) {
   for (const auto& entry : fs::recursive_directory_iterator(place_.path() / kTextName)) {
     if (entry.path().filename().string().starts_with("rank-")) fs::resize_file(entry.path(), 10);
   }
-  const Ended listed = place_.eave("checkpoint ls run");
-  EXPECT_EQ(listed.code, 65);
-  EXPECT_NE(listed.output.find(kPlanted), std::string::npos) << listed.output;
+  const Ended listed = expect_output(65, place_.eave("checkpoint ls run"), {kPlanted});
   expect_clean(listed, "checkpoint ls");
   expect_named(run + " --resume --epochs 4", 65);
   expect_named(quick("--run-dir other --checkpoint-dir " + quoted(kTextName)), 73);
@@ -178,9 +171,9 @@ TEST_F(Names, stay_true_in_files_for_programs) {
   const std::string run = quoted(kTextName);
   expect(quick("--run-dir " + run), 0);
   expect("report " + run + " --html page.html --runs-csv runs.csv", 0);
-  EXPECT_NE(place_.read("runs.csv").find("\r\n\"" + kTextName + "\","), std::string::npos) << place_.read("runs.csv");
-  EXPECT_NE(place_.read("page.html").find(R"("a\n)" + kPlanted + R"(\r)"), std::string::npos);
-  EXPECT_NE(place_.read(kTextName + "/config.json").find(R"("a\n)" + kPlanted + R"(\r)"), std::string::npos);
+  expect_parts(place_.read("runs.csv"), {"\r\n\"" + kTextName + "\","});
+  expect_parts(place_.read("page.html"), {R"("a\n)" + kPlanted + R"(\r)"});
+  expect_parts(place_.read(kTextName + "/config.json"), {R"("a\n)" + kPlanted + R"(\r)"});
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 #include "test/program/small_datasets.h"
 
 namespace eave {
@@ -44,14 +44,12 @@ const std::vector<Irregular>& irregular_files() {
 }
 
 void expect_named(const Ended& ended, const std::string& file, const std::string& kind) {
-  EXPECT_EQ(ended.code, 65) << ended.errors;
-  EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
-  EXPECT_TRUE(ended.says(file + " is no regular file but " + kind)) << ended.errors << ended.output;
+  expect_end(65, ended, {file + " is no regular file but " + kind});
 }
 
 TEST(IrregularFiles, of_a_run_are_named_by_every_command_that_reads_them) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--run-dir run --checkpoint-dir disk")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir run --checkpoint-dir disk")));
   const std::vector<std::pair<std::string, std::vector<std::string>>> readers = {
       {"run/config.json", {"checkpoint ls run", quick("--run-dir run --resume auto")}},
       {"run/metrics.jsonl", {"watch run --once", "plan run", quick("--run-dir run --resume --epochs 2")}},
@@ -68,9 +66,7 @@ TEST(IrregularFiles, of_a_run_are_named_by_every_command_that_reads_them) {
         expect_named(place.eave(words), file.substr(file.find('/')), kind);
       }
       if (file == "run/model.safetensors") {
-        const Ended verified = place.eave("checkpoint verify run");
-        EXPECT_EQ(verified.code, 65) << verified.errors;
-        EXPECT_NE(verified.output.find("is no regular file but " + kind), std::string::npos) << verified.output;
+        expect_output(65, place.eave("checkpoint verify run"), {"is no regular file but " + kind});
       }
       fs::remove(place.path() / file);
       fs::rename(place.path() / "kept", place.path() / file);
@@ -82,8 +78,8 @@ TEST(IrregularFiles, of_a_run_are_named_by_every_command_that_reads_them) {
 // A report of several runs names a run that it cannot read, and leaves that run out.
 TEST(IrregularFiles, among_runs_and_checkpoints_are_told_apart_from_the_others) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--run-dir all/one")).code, 0);
-  ASSERT_EQ(place.eave(quick("--run-dir all/two")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir all/one")));
+  expect_end(0, place.eave(quick("--run-dir all/two")));
   const fs::path metrics = place.path() / "all/two/metrics.jsonl",
                  state = place.path() / "all/one/checkpoint/step-000013/rank-0.state";
   fs::remove(metrics);
@@ -92,17 +88,14 @@ TEST(IrregularFiles, among_runs_and_checkpoints_are_told_apart_from_the_others) 
     SCOPED_TRACE(kind);
     make(metrics);
     make(state);
-    const Ended report = place.eave("report all --html none");
-    EXPECT_EQ(report.code, 0) << report.errors;
+    const Ended report = expect_end(0, place.eave("report all --html none"));
     EXPECT_TRUE((report.errors + report.output).find("is no regular file but " + kind) != std::string::npos)
         << report.errors << report.output;
-    EXPECT_EQ(place.eave("watch all --once").code, 0);
+    expect_end(0, place.eave("watch all --once"));
     for (const std::string action : {"ls", "verify"}) {
-      const Ended ended = place.eave("checkpoint " + action + " all/one");
-      EXPECT_EQ(ended.code, 65) << ended.errors;
-      EXPECT_NE(ended.output.find("rank-0.state"), std::string::npos) << ended.output;
+      expect_output(65, place.eave("checkpoint " + action + " all/one"), {"rank-0.state"});
     }
-    EXPECT_NE(place.eave("checkpoint verify all/one").output.find("is no regular file but " + kind), std::string::npos);
+    expect_parts(place.eave("checkpoint verify all/one").output, {"is no regular file but " + kind});
     fs::remove(metrics);
     fs::remove(state);
   }
@@ -138,29 +131,24 @@ TEST(IrregularFiles, of_data_are_named) {
 // A person may name a pipe as an input. eave then waits for the pipe's writer.
 TEST(IrregularFiles, that_a_person_names_are_read) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir run")));
   const auto piped = [&](const std::string& from, const std::string& words) {
     return place.run("sh -c 'rm -f pipe; mkfifo pipe; cat " + from + " > pipe & timeout 60 \"$@\"' sh " + program() +
                      " " + words);
   };
   EXPECT_EQ(piped("run/model.safetensors", "export pipe --safetensors copy").code, 0);
-  EXPECT_EQ(place.eave("export run --safetensors straight").code, 0);
+  expect_end(0, place.eave("export run --safetensors straight"));
   EXPECT_EQ(place.read("copy"), place.read("straight"));
   EXPECT_EQ(piped("run/model.safetensors", quick("--initial-parameters pipe")).code, 0);
   place.write("settings", "max-steps = 3\n");
-  const Ended configured = piped("settings", quick("--config pipe --run-dir short"));
-  EXPECT_EQ(configured.code, 0) << configured.errors;
-  EXPECT_NE(place.read("short/summary.json").find("\"steps\": 3"), std::string::npos)
-      << place.read("short/summary.json");
-  EXPECT_EQ(place.run("sh -c 'cat settings | \"$@\"' sh " + program() + " " + quick("--config /dev/stdin")).code, 0);
-  EXPECT_EQ(place.eave(quick("--config run")).code, 65);
+  expect_end(0, piped("settings", quick("--config pipe --run-dir short")));
+  expect_parts(place.read("short/summary.json"), {"\"steps\": 3"});
+  expect_end(0, place.run("sh -c 'cat settings | \"$@\"' sh " + program() + " " + quick("--config /dev/stdin")));
+  expect_end(65, place.eave(quick("--config run")));
   if (!has_mpirun()) return;
   fs::remove(place.path() / "pipe");
   ASSERT_EQ(::mkfifo((place.path() / "pipe").c_str(), 0600), 0);
-  const Ended together = place.eave(quick("--config pipe"), {2});
-  EXPECT_EQ(together.code, 64) << together.errors;
-  EXPECT_EQ(together.messages().size(), 1u) << together.errors;
-  EXPECT_TRUE(together.says("is a pipe (FIFO), which only one of 2 ranks could read")) << together.errors;
+  expect_end(64, place.eave(quick("--config pipe"), {2}), {"is a pipe (FIFO), which only one of 2 ranks could read"});
 }
 
 }  // namespace

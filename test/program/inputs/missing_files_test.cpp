@@ -48,11 +48,7 @@ const std::vector<MissingFile> kNamed = {
     {"checkpoint verify nowhere", "no checkpoint in nowhere", "name the directory of a run"}};
 
 void expect_66(const Place& place, const MissingFile& missing) {
-  const Ended ended = place.eave(missing.words);
-  const std::string all = ended.output + ended.errors;
-  EXPECT_EQ(ended.code, 66) << missing.words << "\n" << all;
-  EXPECT_NE(all.find(missing.name), std::string::npos) << missing.words << "\n" << all;
-  EXPECT_NE(all.find(missing.remedy), std::string::npos) << missing.words << "\n" << all;
+  expect_told(66, place.eave(missing.words), {missing.name, missing.remedy});
 }
 
 // The test takes all options with a path from help. It fails for an option that it does not know, so new ones come

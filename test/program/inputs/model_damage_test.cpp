@@ -8,7 +8,7 @@
 
 #include "base/formats/safetensors.h"
 #include "base/hash.h"
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -42,18 +42,12 @@ struct ModelDamage : testing::Test {
   ModelDamage() { EXPECT_EQ(place.eave(train + "--run-dir run").code, 0); }
 
   void expect_refused(const std::string& words, const std::string& file, const Launch& launch = {}) const {
-    const Ended ended = place.eave(words, launch);
-    EXPECT_EQ(ended.code, 65) << words << "\n" << ended.errors;
-    EXPECT_EQ(ended.messages().size(), 1U) << ended.errors;
+    const Ended ended = expect_end(65, place.eave(words, launch));
     const std::string said = ended.output + ended.errors;
-    EXPECT_NE(said.find(file + ": its arrays do not match the hash in its metadata (eave_xxh3_128 is "),
-              std::string::npos)
-        << words << "\n"
-        << said;
+    expect_parts(said, {file + ": its arrays do not match the hash in its metadata (eave_xxh3_128 is "});
   }
   void expect_done(const std::string& words, const std::string& says) const {
-    const Ended ended = place.eave(words);
-    EXPECT_EQ(ended.code, 0) << words << "\n" << ended.errors;
+    const Ended ended = expect_end(0, place.eave(words));
     EXPECT_NE((ended.output + ended.errors).find(says), std::string::npos) << ended.output << ended.errors;
   }
 
@@ -102,7 +96,7 @@ TEST_F(ModelDamage, is_told_beside_that_of_checkpoints) {
   std::filesystem::remove_all(place.path() / "run/checkpoint");
   expect_refused("checkpoint verify run", "run/model.safetensors");
   std::filesystem::remove(place.path() / "run/model.safetensors");
-  EXPECT_EQ(place.eave("checkpoint verify run").code, 66);
+  expect_end(66, place.eave("checkpoint verify run"));
 }
 
 // eave wrote no hash before 2026-11-26, and other programs write none.

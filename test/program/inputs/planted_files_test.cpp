@@ -7,7 +7,7 @@
 #include <functional>
 #include <set>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -59,7 +59,7 @@ class Planted : public testing::Test {
 };
 
 TEST_F(Planted, in_a_run_directory_are_replaced) {
-  ASSERT_EQ(place_.eave(quick(kRun)).code, 0);
+  expect_end(0, place_.eave(quick(kRun)));
   const std::vector<std::string> names = files_of_run();
   EXPECT_EQ(names.size(), 6u);
   for (const auto& [what, put] : plants()) {
@@ -72,7 +72,7 @@ TEST_F(Planted, in_a_run_directory_are_replaced) {
     expect(place_.eave(quick(kRun) + "--overwrite"), {0}, what);
     for (const std::string& name : names)
       EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(place_.path() / "run" / name))) << what << " " << name;
-    EXPECT_EQ(place_.eave("checkpoint verify run").code, 0) << what;
+    expect_end(0, place_.eave("checkpoint verify run"));
     // A resumed run appends to metrics.jsonl.
     plant(put, "run/metrics.jsonl.partial");
     expect(place_.eave(quick(kRun) + "--resume --epochs 2"), {0}, what + " resumed");
@@ -91,7 +91,7 @@ TEST_F(Planted, in_a_run_directory_are_replaced) {
 TEST_F(Planted, in_what_a_comparison_and_a_report_write_are_replaced_or_refused) {
   const std::string words = "compare" + std::string(kQuick) +
                             "--communicators local-sgd:tau=2 --ranks 2 --seeds 1 --transport threads --output all ";
-  ASSERT_EQ(place_.eave(words).code, 0);
+  expect_end(0, place_.eave(words));
   for (const auto& [what, put] : plants()) {
     for (const std::string name : {"report.html", "report.html.partial", "variants.csv", "variants.csv.partial"})
       plant(put, "all/" + name);
@@ -117,40 +117,34 @@ TEST_F(Planted, a_run_of_a_comparison_is_not_written_through_a_link) {
   fs::create_directory(place_.path() / "empty");
   const std::string words = "compare" + std::string(kQuick) +
                             "--communicators local-sgd:tau=2 --ranks 2 --seeds 1 --transport threads --output all ";
-  ASSERT_EQ(place_.eave(words).code, 0);
+  expect_end(0, place_.eave(words));
   for (const auto& entry : fs::directory_iterator(place_.path() / "all")) {
     if (!entry.is_directory()) continue;
     fs::remove_all(entry.path());
     fs::create_symlink("../empty", entry.path());
   }
-  const Ended ended = place_.eave(words);
-  EXPECT_EQ(ended.code, 73) << ended.errors;
-  EXPECT_TRUE(ended.says("is a symbolic link to ../empty")) << ended.errors;
+  expect_end(73, place_.eave(words), {"is a symbolic link to ../empty"});
   EXPECT_TRUE(fs::is_empty(place_.path() / "empty"));
 }
 
 TEST_F(Planted, paths_that_a_person_names_may_be_links_pipes_and_streams) {
-  ASSERT_EQ(place_.eave(quick("--run-dir run")).code, 0);
+  expect_end(0, place_.eave(quick("--run-dir run")));
   fs::create_symlink("precious/file", place_.path() / "link");
-  EXPECT_EQ(place_.eave("summary run --json link").code, 0);
+  expect_end(0, place_.eave("summary run --json link"));
   EXPECT_TRUE(place_.read("precious/file").starts_with("[")) << place_.read("precious/file");
   EXPECT_TRUE(fs::is_symlink(fs::symlink_status(place_.path() / "link")));
-  const Ended printed = place_.eave("report run --html none --csv /dev/stdout");
-  EXPECT_EQ(printed.code, 0) << printed.errors;
-  EXPECT_NE(printed.output.find("\nmethod,"), std::string::npos) << printed.output;
-  EXPECT_EQ(place_.eave("report run --html /dev/null --runs-csv /dev/null").code, 0);
-  const Ended through =
-      place_.run("sh -c 'mkfifo pipe; " + program() + " export run --safetensors pipe & cat pipe > copy; wait'");
-  EXPECT_EQ(through.code, 0) << through.errors;
-  EXPECT_EQ(place_.eave("export run --safetensors file").code, 0);
+  expect_output(0, place_.eave("report run --html none --csv /dev/stdout"), {"\nmethod,"});
+  expect_end(0, place_.eave("report run --html /dev/null --runs-csv /dev/null"));
+  expect_end(
+      0, place_.run("sh -c 'mkfifo pipe; " + program() + " export run --safetensors pipe & cat pipe > copy; wait'"));
+  expect_end(0, place_.eave("export run --safetensors file"));
   EXPECT_EQ(place_.read("copy"), place_.read("file"));
-  const Ended piped = place_.run("sh -c '" + program() + " export run --safetensors /dev/stdout > copy2'");
-  EXPECT_EQ(piped.code, 0) << piped.errors;
+  expect_end(0, place_.run("sh -c '" + program() + " export run --safetensors /dev/stdout > copy2'"));
   EXPECT_EQ(place_.read("copy2"), place_.read("file"));
   // The run directory is a link.
   fs::create_directory(place_.path() / "large");
   fs::create_symlink("large", place_.path() / "linked");
-  EXPECT_EQ(place_.eave(quick("--run-dir linked")).code, 0);
+  expect_end(0, place_.eave(quick("--run-dir linked")));
   EXPECT_FALSE(place_.read("large/summary.json").empty());
 }
 
@@ -172,10 +166,7 @@ TEST_F(Planted, what_cannot_be_a_directory_is_named_with_73) {
          {quick("--run-dir " + path), quick("--run-dir run --checkpoint-dir " + path),
           "compare" + std::string(kQuick) +
               "--communicators allreduce --ranks 2 --seeds 1 --transport threads --output " + path}) {
-      const Ended ended = place_.eave(command);
-      EXPECT_EQ(ended.code, 73) << command << "\n" << ended.errors;
-      EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
-      EXPECT_TRUE(ended.says(words)) << command << "\n" << ended.errors;
+      const Ended ended = expect_end(73, place_.eave(command), {words});
       EXPECT_FALSE(ended.says("remove")) << "it is not eave's\n" << ended.errors;
     }
   }

@@ -5,9 +5,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <sstream>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -16,11 +15,7 @@ using Json = nlohmann::json;
 
 std::map<int, Json> last_step_of_ranks(const Place& place) {
   std::map<int, Json> last;
-  std::istringstream lines(place.read("run/metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) {
-    const Json object = Json::parse(line);
-    if (object.at("type") == "step") last[object.at("rank").get<int>()] = object;
-  }
+  for (const Json& step : records_of(place, "step")) last[step.at("rank").get<int>()] = step;
   return last;
 }
 
@@ -28,17 +23,14 @@ std::map<int, Json> last_step_of_ranks(const Place& place) {
 // checkpoint, which rank 0 writes while the other rank trains, is not. So this run writes none.
 TEST(Waiting, of_a_fast_worker_at_evaluations_is_counted) {
   const Place place;
-  ASSERT_EQ(
-      place
-          .eave(quick("--communicator easgd --tau 50 --epochs 40 --evaluate-every 1 --transport threads --ranks 2 "
-                      "--slow-rank 1:20x --checkpoint off --run-dir run"))
-          .code,
-      0);
+  expect_end(
+      0, place.eave(quick("--communicator easgd --tau 50 --epochs 40 --evaluate-every 1 --transport threads --ranks 2 "
+                          "--slow-rank 1:20x --checkpoint off --run-dir run")));
   std::map<int, Json> last = last_step_of_ranks(place);
   const double fast = last.at(0).at("seconds"), slow = last.at(1).at("seconds");
   // Both ranks begin each evaluation together. So their training times differ only by the skew of the last evaluation.
   EXPECT_NEAR(fast / slow, 1, 0.1) << fast << " s and " << slow << " s";
-  const Json summary = Json::parse(place.read("run/summary.json"));
+  const Json summary = json_in(place, "run/summary.json");
   EXPECT_GT(summary.at("waiting_share").get<double>(),
             0.25);  // the fast rank waits 19/20 of its time, the slow rank hardly
 }
@@ -46,12 +38,13 @@ TEST(Waiting, of_a_fast_worker_at_evaluations_is_counted) {
 TEST(Stragglers, are_named_at_the_end_of_a_run_and_in_its_summary) {
   const Place place;
   for (const std::string method : {"allreduce", "local-sgd --tau 5", "easgd --tau 5", "easgd-async --tau 5"}) {
-    const Ended ended = place.eave(
-        quick("--epochs 30 --transport threads --ranks 2 --slow-rank 1:50x --overwrite --run-dir run --communicator " +
-              method));
-    ASSERT_EQ(ended.code, 0) << ended.errors;
-    EXPECT_NE(ended.output.find("ranks waited longest for rank 1 ("), std::string::npos) << method << ended.output;
-    const Json times = Json::parse(place.read("run/summary.json")).at("times_of_ranks");
+    expect_output(
+        0,
+        place.eave(quick(
+            "--epochs 30 --transport threads --ranks 2 --slow-rank 1:50x --overwrite --run-dir run --communicator " +
+            method)),
+        {"ranks waited longest for rank 1 ("});
+    const Json times = json_in(place, "run/summary.json").at("times_of_ranks");
     ASSERT_EQ(times.size(), 2u);
     const double for_slow = times[1].at("seconds_waited_for"), waited = times[0].at("waiting_for_ranks");
     EXPECT_NEAR(for_slow, waited, 1e-9) << "of two ranks, one waits for the other";
@@ -75,8 +68,7 @@ TEST(SlowRank, is_named_on_standard_error_within_50_steps) {
         slow = place.eave(words + ranks + "--slow-rank 1:4x --communicator " + method, launch);
         ASSERT_EQ(slow.code, 0) << slow.errors;
       }
-      EXPECT_TRUE(slow.says("eave: warning: rank 1 on ")) << method << slow.errors;
-      EXPECT_TRUE(slow.says(" is slow: it computes ")) << slow.errors;
+      expect_parts(slow.errors, {"eave: warning: rank 1 on ", " is slow: it computes "});
     }
   }
   EXPECT_FALSE(place.eave(words + "--transport threads --ranks 2").says("is slow"));
@@ -97,28 +89,25 @@ TEST(Staleness, of_an_asynchronous_run_is_in_its_summary_and_metrics) {
   const std::string words =
       "--communicator easgd-async --tau 2 --max-steps 12 --epochs 9 --transport threads --ranks 3 ";
   for (const std::string order : {"round-robin", "free"}) {
-    ASSERT_EQ(place.eave(quick(words + "--async-order " + order + " --overwrite --run-dir run")).code, 0);
-    const Json summary = Json::parse(place.read("run/summary.json"));
+    expect_end(0, place.eave(quick(words + "--async-order " + order + " --overwrite --run-dir run")));
+    const Json summary = json_in(place, "run/summary.json");
     EXPECT_EQ(summary.at("exchanges"), 6) << order;
     const auto counts = summary.at("staleness").get<std::vector<std::int64_t>>();
     EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}), 15) << order;
     if (order == "round-robin") {
       EXPECT_EQ(counts, (std::vector<std::int64_t>{0, 0, 15}));
     }
-    std::istringstream lines(place.read("run/metrics.jsonl"));
-    Json last;
-    for (std::string line; std::getline(lines, line);) last = Json::parse(line);
+    const Json last = records_of(place).back();
     EXPECT_EQ(last.at("type"), "end");
     EXPECT_EQ(last.at("exchanges"), summary.at("exchanges"));
     EXPECT_EQ(last.at("staleness"), summary.at("staleness"));
   }
-  ASSERT_EQ(place.eave(quick("--communicator easgd --run-dir synchronous")).code, 0);
-  const Json synchronous = Json::parse(place.read("synchronous/summary.json"));
+  expect_end(0, place.eave(quick("--communicator easgd --run-dir synchronous")));
+  const Json synchronous = json_in(place, "synchronous/summary.json");
   EXPECT_EQ(synchronous.at("exchanges"), 0);
   EXPECT_EQ(synchronous.at("staleness"), Json::array());
-  const Ended table = place.eave("summary run synchronous --json rows.json");
-  ASSERT_EQ(table.code, 0) << table.errors;
-  EXPECT_EQ(Json::parse(place.read("rows.json")).at(0).at("exchanges"), 6);
+  expect_end(0, place.eave("summary run synchronous --json rows.json"));
+  EXPECT_EQ(json_in(place, "rows.json").at(0).at("exchanges"), 6);
 }
 
 TEST(Overwriting, removes_only_what_a_run_left) {
@@ -126,35 +115,29 @@ TEST(Overwriting, removes_only_what_a_run_left) {
   std::filesystem::create_directories(place.path() / "mine/checkpoint");
   place.write("mine/config.json", "kept");
   place.write("mine/checkpoint/notes.txt", "kept");
-  const Ended refused = place.eave(quick("--run-dir mine --overwrite"));
-  EXPECT_EQ(refused.code, 73) << refused.errors;
-  EXPECT_TRUE(refused.says("no run that --overwrite could replace")) << refused.errors;
+  expect_end(73, place.eave(quick("--run-dir mine --overwrite")), {"no run that --overwrite could replace"});
   EXPECT_EQ(place.read("mine/config.json"), "kept");
-  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir run")));
   place.write("run/checkpoint/notes.txt", "kept");
-  ASSERT_EQ(place.eave(quick("--run-dir run --overwrite --max-steps 2")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir run --overwrite --max-steps 2")));
   EXPECT_EQ(place.read("run/checkpoint/notes.txt"), "kept");
 }
 
 TEST(Resuming, with_a_setting_that_changes_the_method_is_refused) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--communicator easgd --tau 3 --run-dir run")).code, 0);
+  expect_end(0, place.eave(quick("--communicator easgd --tau 3 --run-dir run")));
   for (const char* changed : {"--tau 4", "--tau 3 --order after-step", "--tau 3 --sampling whole", "--tau 3 --lr 0.01",
                               "--tau 3 --beta 0.5", "--tau 3 --nesterov"}) {
-    const Ended refused =
-        place.eave(quick("--communicator easgd --epochs 2 --resume --run-dir run " + std::string(changed)));
-    EXPECT_EQ(refused.code, 78) << changed << ": " << refused.errors;
-    EXPECT_TRUE(refused.says("settings in config.json")) << refused.errors;
+    expect_end(78, place.eave(quick("--communicator easgd --epochs 2 --resume --run-dir run " + std::string(changed))),
+               {"settings in config.json"});
   }
-  const Ended same = place.eave(quick("--communicator easgd --tau 3 --epochs 2 --resume --run-dir run --log-every 2"));
-  EXPECT_EQ(same.code, 0) << same.errors;
+  expect_end(0, place.eave(quick("--communicator easgd --tau 3 --epochs 2 --resume --run-dir run --log-every 2")));
 }
 
 TEST(Options, without_effect_in_this_combination_are_refused_or_warned_about) {
   const Place place;
-  const Ended scaled = place.eave(quick("--lr-scaling linear --batch-means total"));
-  EXPECT_EQ(scaled.code, 64);
-  EXPECT_TRUE(scaled.says("has no effect with --batch-means total")) << scaled.errors;
+  expect_end(64, place.eave(quick("--lr-scaling linear --batch-means total")),
+             {"has no effect with --batch-means total"});
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"--batch-norm-statistics local", "it has no batch norm"},
       {"--recompute-batches 3", "it has no batch norm"},
@@ -165,16 +148,14 @@ TEST(Options, without_effect_in_this_combination_are_refused_or_warned_about) {
        "the learning rate never drops by a step"},
       {"--on-drop reset-to-center --lr-schedule step --lr-step-epochs 1", "that of these is: local-sgd"}};
   for (const auto& [words, message] : cases) {
-    const Ended refused = place.eave(quick(words));
-    EXPECT_EQ(refused.code, 64) << words;
-    EXPECT_TRUE(refused.says(message)) << refused.errors;
+    expect_end(64, place.eave(quick(words)), {message});
   }
   EXPECT_TRUE(place
                   .eave(quick("--communicator easgd --on-drop reset-to-center --lr-schedule step --lr-step-epochs 1 "
                               "--max-steps 3"))
                   .says("the run ends before the learning rate drops"));
   place.write("a.ini", "config = b.ini\n");
-  EXPECT_EQ(place.eave(quick("--config a.ini")).code, 64);
+  expect_end(64, place.eave(quick("--config a.ini")));
   EXPECT_TRUE(place.eave(quick("--max-steps 2 --shape-rate 1gbit")).says("one rank exchanges nothing"));
 }
 

@@ -2,10 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "test/program/error_cases.h"
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -14,17 +12,9 @@ using Json = nlohmann::json;
 
 constexpr const char* kTwo = "--transport threads --ranks 2 --run-dir run ";
 
-void expect_code(const Ended& ended, int code, const std::vector<std::string>& says = {}) {
-  EXPECT_EQ(ended.code, code) << ended.errors;
-  for (const std::string& text : says) {
-    EXPECT_NE((ended.output + ended.errors).find(text), std::string::npos) << text << "\n"
-                                                                           << ended.output << ended.errors;
-  }
-}
-
 // Trains one epoch. It saves checkpoints after steps 2, 4, 6 and 7, and keeps the last three.
 void train_one_epoch(const Place& place, const std::string& more = "") {
-  expect_code(place.eave(quick(std::string(kTwo) + "--checkpoint-every 2 " + more)), 0, {"checkpoints kept training"});
+  expect_told(0, place.eave(quick(std::string(kTwo) + "--checkpoint-every 2 " + more)), {"checkpoints kept training"});
 }
 
 void damage(const Place& place, const std::string& file) {
@@ -36,15 +26,15 @@ void damage(const Place& place, const std::string& file) {
 TEST(Checkpoints, are_listed_verified_and_named_where_they_are_damaged) {
   const Place place;
   train_one_epoch(place);
-  expect_code(place.eave("checkpoint ls run"), 0, {"           4", "           6", "           7"});
-  expect_code(place.eave("checkpoint verify run"), 0, {"step 4: whole", "step 6: whole", "step 7: whole"});
+  expect_told(0, place.eave("checkpoint ls run"), {"           4", "           6", "           7"});
+  expect_told(0, place.eave("checkpoint verify run"), {"step 4: whole", "step 6: whole", "step 7: whole"});
   damage(place, "run/checkpoint/step-000006/rank-1.state");
-  expect_code(
-      place.eave("checkpoint verify run"), 65,
+  expect_told(
+      65, place.eave("checkpoint verify run"),
       {"step 7: whole", "step 6: run/checkpoint/step-000006/rank-1.state: ", "damaged checkpoints", "of step 6"});
-  expect_code(place.eave("checkpoint verify run --step 7"), 0, {"step 7: whole"});
+  expect_told(0, place.eave("checkpoint verify run --step 7"), {"step 7: whole"});
   damage(place, "run/checkpoint/step-000004/manifest.json");
-  expect_code(place.eave("checkpoint ls run"), 65,
+  expect_told(65, place.eave("checkpoint ls run"),
               {"damaged: run/checkpoint/step-000004/manifest.json", "damaged checkpoints", "of step 4"});
 }
 
@@ -53,7 +43,7 @@ TEST(Checkpoints, are_listed_as_damaged_where_a_file_is_missing_or_cut) {
   train_one_epoch(place);
   std::filesystem::remove(place.path() / "run/checkpoint/step-000004/rank-1.state");
   std::filesystem::resize_file(place.path() / "run/checkpoint/step-000006/rank-0.state", 100);
-  expect_code(place.eave("checkpoint ls run"), 65,
+  expect_told(65, place.eave("checkpoint ls run"),
               {"damaged: run/checkpoint/step-000004/rank-1.state: No such file",
                "damaged: run/checkpoint/step-000006/rank-0.state: it has 100 bytes", "of step 6, 4"});
   const Ended none = place.eave("checkpoint ls nowhere");
@@ -65,73 +55,72 @@ TEST(Checkpoints, are_exported_as_the_model_that_was_evaluated) {
     const Place place;
     train_one_epoch(place,
                     "--communicator " + method + " --model \"conv2d 4 3x3; batch_norm; relu; flatten; dense classes\"");
-    expect_code(place.eave("checkpoint export run --safetensors model --layout eave"), 0, {"step 7: wrote model"});
+    expect_told(0, place.eave("checkpoint export run --safetensors model --layout eave"), {"step 7: wrote model"});
     EXPECT_EQ(place.read("model"), place.read("run/model.safetensors")) << method;
     damage(place, "run/checkpoint/step-000007/rank-0.state");
-    expect_code(place.eave("checkpoint export run --npy arrays"), 0, {"passed over", "step 6: wrote arrays"});
+    expect_told(0, place.eave("checkpoint export run --npy arrays"), {"passed over", "step 6: wrote arrays"});
   }
 }
 
 TEST(Checkpoints, refuse_what_means_nothing) {
   const Place place;
   train_one_epoch(place);
-  expect_code(place.eave("checkpoint"), 64, {"ls, verify or export"});
-  expect_code(place.eave("checkpoint ls"), 64, {"a run directory"});
-  expect_code(place.eave("checkpoint burn run"), 64, {"no action 'burn'"});
-  expect_code(place.eave("checkpoint ls run --step 7"), 64, {"--step has no effect with ls"});
-  expect_code(place.eave("checkpoint verify run --npy out"), 64, {"--npy has no effect"});
-  expect_code(place.eave("checkpoint export run"), 64, {"one of --npy DIR and --safetensors FILE"});
-  expect_code(place.eave("checkpoint verify run --step 3"), 66, {"no checkpoint", "of step 3"});
-  expect_code(place.eave("checkpoint ls nowhere"), 66, {"no checkpoint in nowhere/checkpoint"});
+  expect_told(64, place.eave("checkpoint"), {"ls, verify or export"});
+  expect_told(64, place.eave("checkpoint ls"), {"a run directory"});
+  expect_told(64, place.eave("checkpoint burn run"), {"no action 'burn'"});
+  expect_told(64, place.eave("checkpoint ls run --step 7"), {"--step has no effect with ls"});
+  expect_told(64, place.eave("checkpoint verify run --npy out"), {"--npy has no effect"});
+  expect_told(64, place.eave("checkpoint export run"), {"one of --npy DIR and --safetensors FILE"});
+  expect_told(66, place.eave("checkpoint verify run --step 3"), {"no checkpoint", "of step 3"});
+  expect_told(66, place.eave("checkpoint ls nowhere"), {"no checkpoint in nowhere/checkpoint"});
   for (const std::string inside : {"run/checkpoint", "run/checkpoint/step-000007", "run/checkpoint/"}) {
-    expect_code(place.eave("checkpoint verify " + inside), 66, {"the run's directory is asked for: ", "/run\n"});
+    expect_told(66, place.eave("checkpoint verify " + inside), {"the run's directory is asked for: ", "/run\n"});
   }
-  expect_code(place.eave("checkpoint ls --stepp 3 run"), 64, {"--stepp", "--step"});
-  expect_code(place.eave("checkpoint --step 3 ls run"), 64, {"expected ls, verify or export", "before options"});
+  expect_told(64, place.eave("checkpoint ls --stepp 3 run"), {"--stepp", "--step"});
+  expect_told(64, place.eave("checkpoint --step 3 ls run"), {"expected ls, verify or export", "before options"});
   place.write("there", "");
   EXPECT_EQ(place.eave("checkpoint export run --safetensors there").output, "") << "no half of a line";
   const std::string words = quick(std::string(kTwo) + "--overwrite ");
   for (const std::string every : {"0", "-5", "1.5", "10d", "m", "nan", "5 m"}) {
-    expect_code(place.eave(words + "--checkpoint-every '" + every + "'"), 64, {"--checkpoint-every", "500", "10m"});
+    expect_told(64, place.eave(words + "--checkpoint-every '" + every + "'"), {"--checkpoint-every", "500", "10m"});
   }
-  expect_code(place.eave(words + "--keep 0"), 64, {"--keep 0"});
-  expect_code(place.eave(words + "--checkpoint off --keep 2"), 64, {"--keep has no effect with --checkpoint off"});
-  expect_code(place.eave(quick("--checkpoint-every 5")), 64, {"--checkpoint-every has no effect without --run-dir"});
-  expect_code(place.eave(words + "--resume sometimes"), 64, {"--resume sometimes", "auto"});
+  expect_told(64, place.eave(words + "--keep 0"), {"--keep 0"});
+  expect_told(64, place.eave(words + "--checkpoint off --keep 2"), {"--keep has no effect with --checkpoint off"});
+  expect_told(64, place.eave(quick("--checkpoint-every 5")), {"--checkpoint-every has no effect without --run-dir"});
+  expect_told(64, place.eave(words + "--resume sometimes"), {"--resume sometimes", "auto"});
 }
 
 TEST(ResumeAuto, begins_goes_on_and_ends_by_the_same_command) {
   const Place place;
   const std::string words = quick(std::string(kTwo) + "--epochs 2 --checkpoint-every 5 --resume auto ");
-  expect_code(place.eave(words), 0);
+  expect_told(0, place.eave(words));
   const std::string model = place.read("run/model.safetensors"), metrics = place.read("run/metrics.jsonl");
-  expect_code(place.eave(words), 0, {"has ended; nothing is left to do"});
+  expect_told(0, place.eave(words), {"has ended; nothing is left to do"});
   EXPECT_EQ(place.read("run/metrics.jsonl"), metrics);
   // Looks as if the run had been killed after its last checkpoint, or after the one before.
   for (const bool is_behind_last : {true, false}) {
     std::filesystem::remove(place.path() / "run/summary.json");
     std::filesystem::remove(place.path() / "run/model.safetensors");
     if (!is_behind_last) std::filesystem::remove_all(place.path() / "run/checkpoint/step-000014");
-    expect_code(place.eave(words), 0);
+    expect_told(0, place.eave(words));
     EXPECT_EQ(place.read("run/model.safetensors"), model);
     std::map<std::string, int> lines;
-    std::istringstream text(place.read("run/metrics.jsonl"));
-    for (std::string line; std::getline(text, line);) ++lines[Json::parse(line).at("type")];
+    for (const Json& record : records_of(place)) ++lines[record.at("type")];
     EXPECT_EQ(lines["evaluation"], 2);
     EXPECT_EQ(lines["step"], 28);
     EXPECT_EQ(lines["end"], 1);
   }
-  expect_code(place.eave(words + "--epochs 3"), 0, {"results in run"});
+  expect_told(0, place.eave(words + "--epochs 3"), {"results in run"});
 }
 
 TEST(ResumeAuto, begins_anew_where_a_run_was_cut_short_before_its_first_checkpoint) {
   const Place place;
   const std::string words = quick(std::string(kTwo) + "--resume auto ");
-  expect_code(place.eave(words), 0);
+  expect_told(0, place.eave(words));
   const std::string model = place.read("run/model.safetensors");
   std::filesystem::remove_all(place.path() / "run/checkpoint");
   std::filesystem::remove(place.path() / "run/summary.json");
-  expect_code(place.eave(words), 0);
+  expect_told(0, place.eave(words));
   EXPECT_EQ(place.read("run/model.safetensors"), model);
 }
 
@@ -141,70 +130,65 @@ TEST(Resumption, takes_the_newest_whole_checkpoint_and_says_what_it_passes_over)
   const std::string model = place.read("run/model.safetensors");
   damage(place, "run/checkpoint/step-000007/rank-1.state");
   std::filesystem::remove(place.path() / "run/summary.json");
-  expect_code(place.eave(quick(std::string(kTwo) + "--resume")), 0, {"passed over", "step-000007/rank-1.state"});
+  expect_told(0, place.eave(quick(std::string(kTwo) + "--resume")), {"passed over", "step-000007/rank-1.state"});
   EXPECT_EQ(place.read("run/model.safetensors"), model);
-  expect_code(place.eave("checkpoint verify run"), 0, {"step 7: whole"});
+  expect_told(0, place.eave("checkpoint verify run"), {"step 7: whole"});
 }
 
 TEST(Resumption, with_another_number_of_ranks_needs_the_word_for_it) {
   const Place place;
   train_one_epoch(place, "--communicator easgd --tau 2");
   const std::string words = quick("--communicator easgd --tau 2 --epochs 2 --run-dir run --transport threads ");
-  expect_code(place.eave(words + "--ranks 3 --resume"), 78, {"ranks 2", "elastic"});
-  expect_code(place.eave(words + "--ranks 3 --resume elastic"), 0, {"results in run"});
-  expect_code(place.eave(words + "--ranks 3 --resume elastic --epochs 3 --seed 2"), 78, {"seed"});
+  expect_told(78, place.eave(words + "--ranks 3 --resume"), {"ranks 2", "elastic"});
+  expect_told(0, place.eave(words + "--ranks 3 --resume elastic"), {"results in run"});
+  expect_told(78, place.eave(words + "--ranks 3 --resume elastic --epochs 3 --seed 2"), {"seed"});
   std::int64_t samples = 0;
-  std::istringstream text(place.read("run/metrics.jsonl"));
-  for (std::string line; std::getline(text, line);) {
-    const Json object = Json::parse(line);
-    if (object.at("type") != "step" || object.at("rank") != 0) continue;
-    EXPECT_GT(object.at("samples"), samples);
-    samples = object.at("samples");
+  for (const Json& step : records_of(place, "step")) {
+    if (step.at("rank") != 0) continue;
+    EXPECT_GT(step.at("samples"), samples);
+    samples = step.at("samples");
   }
   EXPECT_EQ(samples, 2 * 97);
 }
 
-std::vector<double> rates_in(const Place& place, const std::string& file) {
+std::vector<double> rates_in(const Place& place) {
   std::vector<double> rates;
-  std::istringstream text(place.read(file));
-  for (std::string line; std::getline(text, line);) {
-    const Json object = Json::parse(line);
-    if (object.at("type") == "step" && object.at("rank") == 0) rates.push_back(object.at("learning_rate"));
-  }
+  for (const Json& step : records_of(place, "step"))
+    if (step.at("rank") == 0) rates.push_back(step.at("learning_rate"));
   return rates;
 }
 
 TEST(ExtendSchedule, says_what_becomes_of_a_cosine_in_a_run_that_is_made_longer) {
   const Place place;
   const std::string words = quick(std::string(kTwo) + "--lr-schedule cosine --resume auto ");
-  expect_code(place.eave(words + "--extend-schedule hold"), 64, {"there is no run to go on with"});
-  expect_code(place.eave(words), 0);
-  const std::vector<double> first = rates_in(place, "run/metrics.jsonl");
+  expect_told(64, place.eave(words + "--extend-schedule hold"), {"there is no run to go on with"});
+  expect_told(0, place.eave(words));
+  const std::vector<double> first = rates_in(place);
   const std::string longer = words + "--epochs 2 ";
-  expect_code(place.eave(longer), 78, {"spans 1 epoch,", "ask for 2 epochs", "stretch", "hold"});
+  expect_told(78, place.eave(longer), {"spans 1 epoch,", "ask for 2 epochs", "stretch", "hold"});
   std::filesystem::copy(place.path() / "run", place.path() / "other", std::filesystem::copy_options::recursive);
-  expect_code(place.eave(longer + "--extend-schedule hold"), 0, {"from step 8 the rate stays at"});
-  const std::vector<double> held = rates_in(place, "run/metrics.jsonl");
+  expect_told(0, place.eave(longer + "--extend-schedule hold"), {"from step 8 the rate stays at"});
+  const std::vector<double> held = rates_in(place);
   ASSERT_EQ(held.size(), 14U);
   for (std::size_t step = 0; step < 14; ++step) EXPECT_EQ(held[step], first[std::min<std::size_t>(step, 6)]) << step;
   // The run looks as if it had been killed. The same command resumes it. The command without the option is refused.
   std::filesystem::remove(place.path() / "run/summary.json");
   std::filesystem::remove(place.path() / "run/model.safetensors");
-  expect_code(place.eave(longer + "--epochs 3"), 78, {"spans 1 epoch,", "ask for 3 epochs"});
-  expect_code(place.eave(longer + "--epochs 3 --extend-schedule hold"), 0, {"from step 15 the rate stays at"});
-  EXPECT_EQ(rates_in(place, "run/metrics.jsonl").back(), first.back());
-  EXPECT_NE(place.read("run/config.json").find(R"("extend-schedule": "hold")"), std::string::npos);
-  expect_code(place.eave(longer + "--run-dir other --extend-schedule stretch"), 0, {"the rate of step 8 is 0.025"});
+  expect_told(78, place.eave(longer + "--epochs 3"), {"spans 1 epoch,", "ask for 3 epochs"});
+  expect_told(0, place.eave(longer + "--epochs 3 --extend-schedule hold"), {"from step 15 the rate stays at"});
+  EXPECT_EQ(rates_in(place).back(), first.back());
+  expect_parts(place.read("run/config.json"), {R"("extend-schedule": "hold")"});
+  expect_told(0, place.eave(longer + "--run-dir other --extend-schedule stretch"), {"the rate of step 8 is 0.025"});
 }
 
 TEST(Resumption, that_is_asked_for_no_more_says_so_and_advises_what_was_not_given) {
   const Place place;
   const std::string words = quick("--run-dir run --lr-schedule cosine ");
-  expect_code(place.eave(words + "--epochs 2"), 0);
+  expect_told(0, place.eave(words + "--epochs 2"));
   const Ended shorter = place.eave(words + "--resume on --epochs 1 --extend-schedule stretch");
-  expect_code(shorter, 64, {"and 13 are asked for; give more --epochs or --max-steps"});
+  expect_told(64, shorter, {"and 13 are asked for; give more --epochs or --max-steps"});
   EXPECT_FALSE(shorter.says("--extend-schedule")) << shorter.errors;
-  expect_code(place.eave(words + "--resume on --epochs 2.0001"), 64,
+  expect_told(64, place.eave(words + "--resume on --epochs 2.0001"),
               {"has done 26 steps, and the options ask for as many, rounded to whole steps (--epochs 2.0001)",
                "--extend-schedule stretch or hold"});
 }
@@ -214,28 +198,28 @@ TEST(Resumption, on_other_ranks_says_that_a_scaled_rate_changes) {
   train_one_epoch(place, "--lr-scaling linear");
   const Ended ended =
       place.eave(quick("--lr-scaling linear --run-dir run --transport threads --ranks 3 --epochs 2 --resume elastic"));
-  expect_code(ended, 0, {"--lr-scaling linear: 3 ranks train now and 2 did before", "1.5 times"});
+  expect_told(0, ended, {"--lr-scaling linear: 3 ranks train now and 2 did before", "1.5 times"});
 }
 
 // An epoch has fewer steps on 4 ranks than on 1. If lines were kept by step number, lines of the first run would go.
 TEST(Resumption, after_one_on_other_ranks_keeps_the_lines_from_before_both) {
   const Place place;
   const std::string words = "--transport threads --run-dir run --lr-schedule constant ";
-  expect_code(place.eave(quick(words + "--ranks 1")), 0);
+  expect_told(0, place.eave(quick(words + "--ranks 1")));
   const std::string first = place.read("run/metrics.jsonl");
   const std::string steps = first.substr(0, first.rfind(R"({"type":"evaluation")"));
-  expect_code(place.eave(quick(words + "--ranks 4 --epochs 2 --resume elastic")), 0, {"resumed        after step"});
-  expect_code(place.eave(quick(words + "--ranks 4 --epochs 3 --resume on")), 0, {"resumed        after step"});
+  expect_told(0, place.eave(quick(words + "--ranks 4 --epochs 2 --resume elastic")), {"resumed        after step"});
+  expect_told(0, place.eave(quick(words + "--ranks 4 --epochs 3 --resume on")), {"resumed        after step"});
   EXPECT_TRUE(place.read("run/metrics.jsonl").starts_with(steps)) << steps;
-  expect_code(place.eave("report run"), 0);
+  expect_told(0, place.eave("report run"));
 }
 
 TEST(Checkpoints, are_not_saved_of_replicas_that_differ) {
   const Place place;
   const std::string words = "train" + std::string(kQuick) + kTwo +
                             "--epochs 10 --checkpoint-every 4 --keep 100 --inject-fault 1:10:flip-bit:5:22 ";
-  expect_code(place.eave(words), 70, {"after step 12"});
-  expect_code(place.eave("checkpoint verify run"), 0, {"step 4: whole", "step 7: whole"});
+  expect_told(70, place.eave(words), {"after step 12"});
+  expect_told(0, place.eave("checkpoint verify run"), {"step 4: whole", "step 7: whole"});
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run/checkpoint/step-000012"));
 }
 
@@ -243,35 +227,36 @@ TEST(Checkpoints, of_a_run_that_goes_on_are_gone_on_from_though_it_had_ended_bef
   const Place place;
   train_one_epoch(place);
   const std::string longer = quick(std::string(kTwo) + "--checkpoint-every 2 --epochs 4 --resume auto ");
-  expect_code(place.eave(longer + "--inject-fault 0:12:nan-loss --on-nonfinite abort"), 76);
-  expect_code(place.eave(longer), 0, {"resumed        after step"});
-  expect_code(place.eave(longer), 0, {"nothing is left to do"});
+  expect_told(76, place.eave(longer + "--inject-fault 0:12:nan-loss --on-nonfinite abort"));
+  expect_told(0, place.eave(longer), {"resumed        after step"});
+  expect_told(0, place.eave(longer), {"nothing is left to do"});
 }
 
 TEST(Rollback, ends_with_the_bits_of_a_run_without_the_fault) {
   const Place place;
   const std::string words = "train" + std::string(kQuick) + kTwo + "--epochs 10 --checkpoint-every 4 --overwrite ";
-  expect_code(place.eave(words), 0);
+  expect_told(0, place.eave(words));
   const std::string expected = place.read("run/model.safetensors");
   const std::string faulty = words + "--on-nonfinite rollback --inject-fault ";
-  expect_code(place.eave(faulty + "1:30:nan-gradient"), 0,
+  expect_told(0, place.eave(faulty + "1:30:nan-gradient"),
               {"step 30 is not finite", "back to the checkpoint of step 2", "went back to a checkpoint 1 time"});
   EXPECT_EQ(place.read("run/model.safetensors"), expected);
-  EXPECT_EQ(Json::parse(place.read("run/summary.json")).at("rollbacks"), 1);
-  expect_code(place.eave(faulty + "1:1:nan-loss"), 76, {"there is no checkpoint to go back to"});
+  EXPECT_EQ(json_in(place, "run/summary.json").at("rollbacks"), 1);
+  expect_told(76, place.eave(faulty + "1:1:nan-loss"), {"there is no checkpoint to go back to"});
 }
 
 TEST(Rollback, ends_a_run_that_comes_to_the_same_again) {
   const Place place;
-  expect_code(
+  expect_told(
+      76,
       place.eave(quick(std::string(kTwo) + "--model \"dense 16; relu; dense 16; dense classes\" --epochs 20 --lr 2 "
                                            "--checkpoint-every 2 --on-nonfinite rollback")),
-      76, {"back to the checkpoint", "came to the same"});
+      {"back to the checkpoint", "came to the same"});
 }
 
 TEST(Rollback, needs_checkpoints) {
   const Place place;
-  expect_code(place.eave("train --on-nonfinite rollback"), 64, {"--run-dir"});
+  expect_told(64, place.eave("train --on-nonfinite rollback"), {"--run-dir"});
 }
 
 // A limit on the size of files stands in for a full disk. The model fits, but no checkpoint does.
@@ -282,9 +267,9 @@ TEST(RequiredCheckpoint, on_a_full_disk_ends_the_run_with_74_and_else_it_warns) 
                      quick(std::string(kTwo) + "--checkpoint-every 2 --log-every 100 --overwrite " + more +
                            "--model \"flatten; dense 64; dense classes\""));
   };
-  expect_code(train(""), 74, {"could not be written", "run/checkpoint", "training goes on", "test accuracy"});
+  expect_told(74, train(""), {"could not be written", "run/checkpoint", "training goes on", "test accuracy"});
   EXPECT_TRUE(std::filesystem::exists(place.path() / "run/summary.json"));
-  expect_code(train("--require-checkpoint "), 74, {"could not be written", "run/checkpoint"});
+  expect_told(74, train("--require-checkpoint "), {"could not be written", "run/checkpoint"});
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run/summary.json"));
 }
 

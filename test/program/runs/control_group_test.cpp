@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -39,27 +39,24 @@ class Limited : public ::testing::Test {
 };
 
 TEST_F(Limited, training_says_so_on_its_card) {
-  const Ended ended = eave("train" + std::string(kQuick));
-  EXPECT_EQ(ended.code, 0) << ended.errors;
-  EXPECT_NE(ended.output.find("its control group allows 0.5 cores and 300 MiB of memory"), std::string::npos)
-      << ended.output;
+  const Ended ended = expect_output(0, eave("train" + std::string(kQuick)),
+                                    {"its control group allows 0.5 cores and 300 MiB of memory"});
   EXPECT_TRUE(ended.says("1 rank with 1 thread has 0.5 cores that its control group allows")) << ended.errors;
 }
 
 TEST_F(Limited, training_that_needs_more_memory_is_refused_and_not_killed) {
-  const Ended ended = eave(
-      "train --data synthetic --synthetic-size 32 --synthetic-samples 97 --synthetic-test-samples 23 --max-steps 2 "
-      "--model 'flatten; dense 30000; relu; dense classes'");
-  EXPECT_EQ(ended.code, 71) << ended.errors;
-  EXPECT_EQ(ended.messages().size(), 1U) << ended.errors;
-  EXPECT_TRUE(ended.says("out of memory: ")) << ended.errors;
+  expect_end(
+      71,
+      eave(
+          "train --data synthetic --synthetic-size 32 --synthetic-samples 97 --synthetic-test-samples 23 --max-steps 2 "
+          "--model 'flatten; dense 30000; relu; dense classes'"),
+      {"out of memory: "});
 }
 
 TEST_F(Limited, doctor_says_what_is_allowed) {
   const Ended ended = eave("doctor --device cpu");
-  EXPECT_NE(ended.output.find("its control group allows 0.3 GiB in all"), std::string::npos) << ended.output;
-  EXPECT_NE(ended.output.find("1 rank, and the control group allows 0.5 cores"), std::string::npos) << ended.output;
-  EXPECT_NE(ended.output.find("0.3 GiB of free memory"), std::string::npos) << ended.output;
+  expect_parts(ended.output, {"its control group allows 0.3 GiB in all",
+                              "1 rank, and the control group allows 0.5 cores", "0.3 GiB of free memory"});
 }
 
 }  // namespace

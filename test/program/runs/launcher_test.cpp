@@ -2,19 +2,12 @@
 // other.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <future>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
-
-std::size_t occurrences(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
 
 // Commands that only read, each with a part of its output.
 const std::vector<std::pair<std::string, std::string>> kReading = {{"summary run", "test accuracy"},
@@ -44,10 +37,8 @@ class Reading : public testing::Test {
 TEST_F(Reading, starts_no_mpi_and_is_done_by_rank_0_alone) {
   for (const auto& [words, prints] : kReading) {
     const std::string mpi = "PMIX_NAMESPACE=of-nobody OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=";
-    const Ended first = place.eave(words, {0, mpi + "0"}), second = place.eave(words, {0, mpi + "1"});
-    EXPECT_EQ(first.code, 0) << words << first.errors;
-    EXPECT_NE(first.output.find(prints), std::string::npos) << words << first.output;
-    EXPECT_EQ(second.code, 0) << words << second.errors;
+    expect_output(0, place.eave(words, {0, mpi + "0"}), {prints});
+    const Ended second = expect_end(0, place.eave(words, {0, mpi + "1"}));
     EXPECT_EQ(second.output + second.errors, "") << words;
   }
 }
@@ -55,22 +46,18 @@ TEST_F(Reading, starts_no_mpi_and_is_done_by_rank_0_alone) {
 TEST_F(Reading, inside_a_job_is_possible_on_one_rank_alone) {
   if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
   const std::string rank = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}";
-  const Ended alone = place.run("timeout -k 5 30 " + mpirun(2) + " sh -c 'if [ \"" + rank +
-                                "\" = 0 ]; then \"$0\" summary run; fi' " + program());
-  EXPECT_EQ(alone.code, 0) << alone.errors;
-  EXPECT_EQ(occurrences(alone.output, "test accuracy"), 1u) << alone.output;
-  const Ended both = place.eave("summary run", {2});
-  EXPECT_EQ(both.code, 0) << both.errors;
-  EXPECT_EQ(occurrences(both.output, "test accuracy"), 1u) << both.output;
+  const Ended alone = expect_end(0, place.run("timeout -k 5 30 " + mpirun(2) + " sh -c 'if [ \"" + rank +
+                                              "\" = 0 ]; then \"$0\" summary run; fi' " + program()));
+  EXPECT_EQ(count_of(alone.output, "test accuracy"), 1u) << alone.output;
+  const Ended both = expect_end(0, place.eave("summary run", {2}));
+  EXPECT_EQ(count_of(both.output, "test accuracy"), 1u) << both.output;
 }
 
 TEST_F(Reading, that_fails_is_told_once_with_the_code_of_rank_0) {
   if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
   for (const auto& [words, code] : std::vector<std::pair<std::string, int>>{
            {"summary", 64}, {"summary nowhere", 66}, {"summry run", 64}, {"help --format what", 64}}) {
-    const Ended ended = place.eave(words, {3});
-    EXPECT_EQ(ended.code, code) << words << ended.errors;
-    EXPECT_EQ(ended.messages().size(), 1u) << words << ended.errors;
+    expect_end(code, place.eave(words, {3}));
   }
 }
 
@@ -79,10 +66,10 @@ TEST(Usage, that_is_wrong_on_the_only_rank_that_comes_is_told_after_a_while) {
   if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
   const Place place;
   const std::string rank = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}";
-  const Ended ended = place.run("timeout -k 5 40 " + mpirun(2) + " sh -c 'if [ \"" + rank +
-                                "\" = 0 ]; then \"$0\" train --bacth 3; else sleep 30; fi' " + program());
-  EXPECT_EQ(ended.code, 64) << ended.errors;
-  EXPECT_TRUE(ended.says("did you mean --batch?")) << ended.errors;
+  expect_end(64,
+             place.run("timeout -k 5 40 " + mpirun(2) + " sh -c 'if [ \"" + rank +
+                       "\" = 0 ]; then \"$0\" train --bacth 3; else sleep 30; fi' " + program()),
+             {"did you mean --batch?"});
 }
 
 struct Told {
@@ -111,8 +98,8 @@ TEST(Launcher, whose_ranks_do_not_find_each_other_is_refused_once_with_69_before
   for (const std::string& words : commands) {
     const Told told = ranks_at_once(place, words, {job + "0", job + "1", job + "2"});
     EXPECT_EQ(told.codes, (std::vector<int>{69, 69, 69})) << words << told.all;
-    EXPECT_EQ(occurrences(told.all, "torchrun started 3 ranks (WORLD_SIZE)"), 1u) << told.all;
-    EXPECT_NE(told.all.find("Start eave with mpirun instead"), std::string::npos) << told.all;
+    EXPECT_EQ(count_of(told.all, "torchrun started 3 ranks (WORLD_SIZE)"), 1u) << told.all;
+    expect_parts(told.all, {"Start eave with mpirun instead"});
   }
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run") || std::filesystem::exists(place.path() / "out"));
 }
@@ -124,7 +111,7 @@ TEST(Launcher, of_another_kind_or_of_one_rank_by_hand_is_named_too) {
                                    "FLUX_JOB_SIZE=2 FLUX_TASK_RANK=0", "HOROVOD_SIZE=2 HOROVOD_RANK=1"});
   EXPECT_EQ(told.codes, (std::vector<int>{69, 69, 69, 69})) << told.all;
   for (const std::string name : {"torchrun", "Slurm's srun", "flux run", "horovodrun"})
-    EXPECT_EQ(occurrences(told.all, name + " started 2 ranks"), 1u) << told.all;
+    EXPECT_EQ(count_of(told.all, name + " started 2 ranks"), 1u) << told.all;
 }
 
 TEST(Launcher, whose_number_of_ranks_is_no_number_is_refused_once) {
@@ -132,24 +119,21 @@ TEST(Launcher, whose_number_of_ranks_is_no_number_is_refused_once) {
   const std::string job = "MASTER_PORT=29512 WORLD_SIZE=2x RANK=";
   const Told told = ranks_at_once(place, quick("--run-dir run"), {job + "0", job + "1"});
   EXPECT_EQ(told.codes, (std::vector<int>{69, 69})) << told.all;
-  EXPECT_EQ(occurrences(told.all, "WORLD_SIZE is '2x', which is no number"), 1u) << told.all;
+  EXPECT_EQ(count_of(told.all, "WORLD_SIZE is '2x', which is no number"), 1u) << told.all;
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run"));
 }
 
 TEST(Launcher, of_others_around_it_keeps_no_run_from_its_ranks) {
   const Place place;
-  EXPECT_EQ(place.eave(quick(""), {0, "WORLD_SIZE=8"}).code, 0);
-  EXPECT_EQ(place.eave(quick(""), {0, "RANK=0 WORLD_SIZE=1"}).code, 0);
-  EXPECT_EQ(place.eave(quick("--transport loopback"), {0, "RANK=1 WORLD_SIZE=8"}).code, 0);
-  const Ended threads = place.eave(quick("--transport threads --ranks 2"), {0, "RANK=1 WORLD_SIZE=8"});
-  EXPECT_EQ(threads.code, 0) << threads.errors;
-  EXPECT_NE(threads.output.find("allreduce          2"), std::string::npos) << threads.output;
+  expect_end(0, place.eave(quick(""), {0, "WORLD_SIZE=8"}));
+  expect_end(0, place.eave(quick(""), {0, "RANK=0 WORLD_SIZE=1"}));
+  expect_end(0, place.eave(quick("--transport loopback"), {0, "RANK=1 WORLD_SIZE=8"}));
+  expect_output(0, place.eave(quick("--transport threads --ranks 2"), {0, "RANK=1 WORLD_SIZE=8"}),
+                {"allreduce          2"});
   if (!has_mpirun()) return;
   for (const std::string environment : {"RANK=3 WORLD_SIZE=8", "SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1",
                                         "SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=4"}) {
-    const Ended ended = place.eave(quick(""), {2, environment});
-    EXPECT_EQ(ended.code, 0) << environment << ended.errors;
-    EXPECT_NE(ended.output.find("allreduce          2"), std::string::npos) << environment << ended.output;
+    expect_output(0, place.eave(quick(""), {2, environment}), {"allreduce          2"});
   }
 }
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/nn/fixture.h"
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 #include "test/program/small_datasets.h"
 
 namespace eave {
@@ -36,7 +36,7 @@ void expect_within_bound(const std::string& model, ImageShape shape, const std::
                                  {has_mpirun() ? 2 : 0});
   if (ended.code == 66) GTEST_SKIP() << "Fashion-MNIST is not installed";
   ASSERT_EQ(ended.code, 0) << ended.errors;
-  const auto summary = nlohmann::json::parse(place.read("run/summary.json"));
+  const auto summary = json_in(place, "run/summary.json");
   const auto peak = summary.at("peak_memory_bytes").get<std::int64_t>();
   EXPECT_LE(peak, allowed_bytes(model, shape));
   EXPECT_GT(peak, 10'000'000) << "of a program with its libraries";
@@ -49,14 +49,12 @@ TEST(PeakMemory, of_cifar7_is_within_its_bound) { expect_within_bound("cifar7", 
 
 std::int64_t peak_of_dense(const std::string& width) {
   const Place place;
-  const Ended ended =
-      place.eave("train --model 'flatten; dense " + width + "; relu; dense " + width +
-                     "; relu; dense classes' --data synthetic --synthetic-size 8 --synthetic-samples 500 " +
-                     "--synthetic-test-samples 64 --batch 4 --communicator easgd --tau 2 --max-steps 4 " +
-                     "--progress off --run-dir run",
-                 {has_mpirun() ? 2 : 0});
-  EXPECT_EQ(ended.code, 0) << ended.errors;
-  return nlohmann::json::parse(place.read("run/summary.json")).at("peak_memory_bytes").get<std::int64_t>();
+  expect_end(0, place.eave("train --model 'flatten; dense " + width + "; relu; dense " + width +
+                               "; relu; dense classes' --data synthetic --synthetic-size 8 --synthetic-samples 500 " +
+                               "--synthetic-test-samples 64 --batch 4 --communicator easgd --tau 2 --max-steps 4 " +
+                               "--progress off --run-dir run",
+                           {has_mpirun() ? 2 : 0}));
+  return json_in(place, "run/summary.json").at("peak_memory_bytes").get<std::int64_t>();
 }
 
 // Evaluation, checkpoints and the saved model need no sixth copy of the parameters. The 0.3 copies above 5 are for
@@ -98,12 +96,10 @@ TEST(PeakMemory, is_not_that_of_the_data) {
     GTEST_SKIP() << "a file of 100 GiB with nothing in it cannot be made here: " << error.what();
   }
   write_black_images(place, "t10k", 64);
-  const Ended ended = place.eave(
-      "train --data mnist --data-dir data --model 'max_pool 8; flatten; dense classes' --batch 32 "
-      "--max-steps 196 --evaluate-every 0 --progress off --run-dir run",
-      {has_mpirun() ? 2 : 0});
-  ASSERT_EQ(ended.code, 0) << ended.errors;
-  const auto peak = nlohmann::json::parse(place.read("run/summary.json")).at("peak_memory_bytes").get<std::int64_t>();
+  expect_end(0, place.eave("train --data mnist --data-dir data --model 'max_pool 8; flatten; dense classes' --batch 32 "
+                           "--max-steps 196 --evaluate-every 0 --progress off --run-dir run",
+                           {has_mpirun() ? 2 : 0}));
+  const auto peak = json_in(place, "run/summary.json").at("peak_memory_bytes").get<std::int64_t>();
   EXPECT_LT(peak, 300'000'000) << "of 105 GB of images";
 }
 
@@ -111,14 +107,11 @@ TEST(PeakMemory, is_not_that_of_the_data) {
 TEST(Memory, that_is_too_little_for_all_threads_ends_with_71) {
   const Place place;
   write_image_folder(place, "images", [](const std::string&, std::string&) {});
-  const Ended ended =
+  expect_end(
+      71,
       place.run("sh -c 'ulimit -s 65536; ulimit -v 3000000; exec \"$@\"' sh " + program() +
-                " train --data image-folder --data-dir images --decode-threads 256 --progress off --max-steps 1");
-  EXPECT_EQ(ended.code, 71) << ended.errors;
-  EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
-  EXPECT_TRUE(ended.says("of --decode-threads 256 to read images could be had")) << ended.errors;
-  EXPECT_TRUE(ended.says("ulimit -v, now 3000000")) << ended.errors;
-  EXPECT_TRUE(ended.says("give fewer --decode-threads")) << ended.errors;
+                " train --data image-folder --data-dir images --decode-threads 256 --progress off --max-steps 1"),
+      {"of --decode-threads 256 to read images could be had", "ulimit -v, now 3000000", "give fewer --decode-threads"});
 }
 
 // If eave did not check first, the library that starts compute threads would end the program with its own message.
@@ -127,15 +120,10 @@ TEST(Memory, that_is_too_little_for_threads_to_compute_ends_with_71) {
   const std::string limited = "sh -c 'ulimit -v 3000000; exec \"$@\"' sh ", trains = " " + quick("--threads 64");
   for (const std::string& stack :
        {std::string("sh -c 'ulimit -s 65536; exec \"$@\"' sh "), std::string("env OMP_STACKSIZE=64M ")}) {
-    const Ended ended = place.run(stack + limited + program() + trains);
-    EXPECT_EQ(ended.code, 71) << ended.errors;
-    EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
-    EXPECT_TRUE(ended.says("of --threads 64 to compute could be had")) << ended.errors;
-    EXPECT_TRUE(ended.says("ulimit -v, now 3000000")) << ended.errors;
-    EXPECT_TRUE(ended.says("give fewer --threads")) << ended.errors;
+    expect_end(71, place.run(stack + limited + program() + trains),
+               {"of --threads 64 to compute could be had", "ulimit -v, now 3000000", "give fewer --threads"});
   }
-  const Ended whole = place.run(limited + program() + " " + quick("--threads 2"));
-  EXPECT_EQ(whole.code, 0) << whole.errors;
+  expect_end(0, place.run(limited + program() + " " + quick("--threads 2")));
 }
 
 }  // namespace

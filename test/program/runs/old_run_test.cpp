@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/formats/safetensors.h"
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -21,14 +21,10 @@ class OldRun : public testing::Test {
   OldRun() { fs::copy(EAVE_SOURCE "/test/program/old_run", place_.path(), fs::copy_options::recursive); }
 
   void expect_zero(const std::string& words, const std::string& says) const {
-    const Ended ended = place_.eave(words);
-    EXPECT_EQ(ended.code, 0) << words << ": " << ended.errors;
-    EXPECT_NE(ended.output.find(says), std::string::npos) << words << ": " << ended.output;
+    expect_output(0, place_.eave(words), {says});
   }
   void expect_refused(const std::string& words, const std::string& file) const {
-    const Ended ended = place_.eave(words);
-    EXPECT_EQ(ended.code, 65) << words << ": " << ended.errors;
-    EXPECT_NE((ended.errors + ended.output).find(file), std::string::npos) << words << ": " << ended.errors;
+    expect_told(65, place_.eave(words), {file});
   }
   void replace(const std::string& file, const std::string& from, const std::string& to) const {
     std::string content = place_.read(file);

@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include "test/program/error_cases.h"
+#include "test/program/expectations.h"
 #include "test/program/small_datasets.h"
 
 namespace eave {

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "test/communicator/every_communicator.h"
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -17,8 +16,7 @@ using Json = nlohmann::json;
 // Trains with augmentation and dropout and returns the model file. With 97 samples on 2 ranks, the last step of an
 // epoch has one sample.
 std::string model_of(const Place& place, const std::string& words, int mpirun_ranks = 0) {
-  const Ended ended = place.eave(quick("--crop 7 --flip --overwrite --run-dir run " + words), {mpirun_ranks});
-  EXPECT_EQ(ended.code, 0) << ended.errors;
+  expect_end(0, place.eave(quick("--crop 7 --flip --overwrite --run-dir run " + words), {mpirun_ranks}));
   return place.read("run/model.safetensors");
 }
 
@@ -52,15 +50,10 @@ TEST_P(SameRun, resumed_leaves_the_bits_and_steps_of_the_uninterrupted) {
   const std::string threads = " --transport threads --ranks 2 ";
   const std::string whole = model_of(place_, with("--epochs 3" + threads, 2));
   model_of(place_, with("--epochs 1" + threads, 2));
-  const Ended resumed = place_.eave(quick("--crop 7 --flip --run-dir run --resume " + with("--epochs 3" + threads, 2)));
-  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  expect_end(0, place_.eave(quick("--crop 7 --flip --run-dir run --resume " + with("--epochs 3" + threads, 2))));
   EXPECT_EQ(place_.read("run/model.safetensors"), whole);
   std::map<int, std::vector<int>> steps;
-  std::istringstream lines(place_.read("run/metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) {
-    const Json object = Json::parse(line);
-    if (object.at("type") == "step") steps[object.at("rank")].push_back(object.at("step"));
-  }
+  for (const Json& step : records_of(place_, "step")) steps[step.at("rank")].push_back(step.at("step"));
   for (auto& [rank, of_rank] : steps) {
     std::sort(of_rank.begin(), of_rank.end());
     ASSERT_EQ(of_rank.size(), 21u);
@@ -75,8 +68,7 @@ TEST_P(SameRun, resumed_in_the_middle_of_anything_leaves_the_bits_of_the_uninter
   const std::string whole = model_of(place_, with(threads, 2));
   model_of(place_, with(threads + "--evaluate-every 0 --max-steps 13 --checkpoint-every 5", 2));
   std::filesystem::remove_all(place_.path() / "run/checkpoint/step-000013");
-  const Ended resumed = place_.eave(quick("--crop 7 --flip --run-dir run --resume " + with(threads, 2)));
-  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  expect_end(0, place_.eave(quick("--crop 7 --flip --run-dir run --resume " + with(threads, 2))));
   EXPECT_EQ(place_.read("run/model.safetensors"), whole);
 }
 
@@ -109,21 +101,18 @@ TEST(Reproducible, a_run_resumed_on_more_ranks_ends_as_if_it_had_not_been_ended)
   const Place place;
   const std::string whole = model_of(place, kReproducible + "3 ");
   model_of(place, kReproducible + "1 --transport threads --ranks 2");
-  const Ended resumed = place.eave(
-      quick("--crop 7 --flip --run-dir run --resume elastic --transport threads --ranks 4 " + kReproducible + "3"));
-  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  expect_end(0, place.eave(quick("--crop 7 --flip --run-dir run --resume elastic --transport threads --ranks 4 " +
+                                 kReproducible + "3")));
   EXPECT_EQ(place.read("run/model.safetensors"), whole);
 }
 
 TEST(Reproducible, refuses_what_depends_on_ranks) {
   const Place place;
   for (const std::string more : {"--sampling whole", "--lr-scaling linear", "--compression bf16", "--reduction sum"}) {
-    const Ended ended = place.eave(quick("--transport threads --ranks 2 --reproducible " + more));
-    EXPECT_EQ(ended.code, 64) << more;
-    EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
-    EXPECT_TRUE(ended.says(more.substr(0, more.find(' ')))) << ended.errors;
+    expect_end(64, place.eave(quick("--transport threads --ranks 2 --reproducible " + more)),
+               {more.substr(0, more.find(' '))});
   }
-  EXPECT_EQ(place.eave(quick("--communicator easgd --reproducible")).code, 64);
+  expect_end(64, place.eave(quick("--communicator easgd --reproducible")));
 }
 
 const std::string kNorms =
@@ -143,11 +132,8 @@ TEST(BatchNormSync, resumes_to_the_same_bits_and_only_with_it) {
   const std::string whole = model_of(place, sync + "--epochs 3");
   model_of(place, sync + "--epochs 1");
   const std::string resume = "--crop 7 --flip --run-dir run --epochs 3 --resume ";
-  const Ended without = place.eave(quick(resume + words));
-  EXPECT_EQ(without.code, 78) << without.errors;
-  EXPECT_TRUE(without.says("--batch-norm sync")) << without.errors;
-  const Ended resumed = place.eave(quick(resume + sync));
-  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  expect_end(78, place.eave(quick(resume + words)), {"--batch-norm sync"});
+  expect_end(0, place.eave(quick(resume + sync)));
   EXPECT_EQ(place.read("run/model.safetensors"), whole);
 }
 
@@ -160,11 +146,7 @@ TEST(BatchNormSync, is_refused_where_it_means_nothing) {
                                           {kNorms + "--batch-norm-statistics average", "has no effect with"},
                                           {"--communicator easgd", "allreduce"},
                                           {"--communicator allreduce --model mlp", "it has no batch norm"}}) {
-    const Ended ended = place.eave(quick(ranks + words));
-    EXPECT_EQ(ended.code, 64) << words;
-    EXPECT_EQ(ended.messages().size(), 1u) << ended.errors;
-    EXPECT_TRUE(ended.says("--batch-norm")) << ended.errors;
-    EXPECT_TRUE(ended.says(why)) << ended.errors;
+    expect_end(64, place.eave(quick(ranks + words)), {"--batch-norm", why});
   }
 }
 
@@ -173,10 +155,7 @@ TEST(BatchNormSync, is_said_once_on_the_card) {
   const std::string own = "--transport threads --ranks 2 --max-steps 1 " + kNorms, sync = own + "--batch-norm sync ";
   const std::string of_all = "mean and variance over the batches of all ranks";
   const auto count = [](const Ended& ended, const std::string& text) {
-    EXPECT_EQ(ended.code, 0) << ended.errors;
-    int found = 0;
-    for (std::size_t at = 0; (at = ended.output.find(text, at)) != std::string::npos; ++at) ++found;
-    return found;
+    return count_of(expect_end(0, ended).output, text);
   };
   const Ended synced = place.eave(quick(sync)),
               recomputed = place.eave(quick(sync + "--batch-norm-statistics recompute"));
@@ -190,8 +169,7 @@ TEST(BatchNormSync, is_said_once_on_the_card) {
 // Like --lr-scaling, the option is allowed on one rank, so that one command can compare numbers of ranks.
 TEST(BatchNormSync, is_taken_on_one_rank) {
   const Place place;
-  const Ended ended = place.eave(quick("--max-steps 2 " + kNorms + "--batch-norm sync"));
-  EXPECT_EQ(ended.code, 0) << ended.errors;
+  expect_end(0, place.eave(quick("--max-steps 2 " + kNorms + "--batch-norm sync")));
 }
 
 struct Times {
@@ -201,16 +179,11 @@ struct Times {
 };
 
 Times times_of(const Place& place, const std::string& words) {
-  const Ended ended = place.eave("train " + words + " --progress off --run-dir run --overwrite");
-  EXPECT_EQ(ended.code, 0) << ended.errors;
-  const Json summary = Json::parse(place.read("run/summary.json"));
+  expect_end(0, place.eave("train " + words + " --progress off --run-dir run --overwrite"));
+  const Json summary = json_in(place, "run/summary.json");
   Times times{summary.at("seconds"), summary.at("bytes_per_rank"), {}};
   std::map<int, std::vector<double>> steps;
-  std::istringstream lines(place.read("run/metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) {
-    const Json object = Json::parse(line);
-    if (object.at("type") == "step") steps[object.at("rank")].push_back(object.at("computing"));
-  }
+  for (const Json& step : records_of(place, "step")) steps[step.at("rank")].push_back(step.at("computing"));
   for (auto& [rank, of_rank] : steps) {
     std::nth_element(of_rank.begin(), of_rank.begin() + std::ssize(of_rank) / 2, of_rank.end());
     times.computing[rank] = of_rank[of_rank.size() / 2];

@@ -1,13 +1,10 @@
 // A batch job gives the same command again and again, however its run ended. Signals ask the run to leave.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "test/program/error_cases.h"
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -16,22 +13,9 @@ using Json = nlohmann::json;
 
 constexpr const char* kTwo = "--transport threads --ranks 2 --run-dir run ";
 
-void expect_code(const Ended& ended, int code, const std::vector<std::string>& says = {}) {
-  EXPECT_EQ(ended.code, code) << ended.output << ended.errors;
-  const std::string all = ended.output + ended.errors;
-  for (const std::string& text : says) EXPECT_NE(all.find(text), std::string::npos) << text << "\n" << all;
-}
-
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 std::map<std::string, int> lines_of(const Place& place) {
   std::map<std::string, int> lines;
-  std::istringstream text(place.read("run/metrics.jsonl"));
-  for (std::string line; std::getline(text, line);) ++lines[Json::parse(line).at("type")];
+  for (const Json& record : records_of(place)) ++lines[record.at("type")];
   return lines;
 }
 
@@ -49,18 +33,18 @@ TEST(ResumeAuto, of_a_run_that_was_stopped_and_killed_before_its_summary_trains_
   for (const auto& [stop, more] : stops) {
     const Place place;
     const std::string words = quick(std::string(kTwo) + "--epochs 4 --resume auto ");
-    expect_code(place.eave(words + stop), 0);
+    expect_told(0, place.eave(words + stop));
     const std::string model = place.read("run/model.safetensors");
     const std::map<std::string, int> lines = lines_of(place);
     EXPECT_LT(lines.at("step"), 56) << stop;
     forget_the_end(place);
-    expect_code(place.eave(words + stop), 0, {"results in run"});
+    expect_told(0, place.eave(words + stop), {"results in run"});
     EXPECT_EQ(place.read("run/model.safetensors"), model) << stop;
     EXPECT_EQ(lines_of(place).at("step"), lines.at("step")) << stop;
     EXPECT_EQ(lines_of(place).at("evaluation"), lines.at("evaluation")) << stop;
-    expect_code(place.eave(words + stop), 0, {"nothing is left to do"});
-    expect_code(place.eave(quick(std::string(kTwo) + "--epochs 4 --resume on ") + stop), 64, {"ended there as"});
-    expect_code(place.eave(words + more), 0, {"resumed        after step"});
+    expect_told(0, place.eave(words + stop), {"nothing is left to do"});
+    expect_told(64, place.eave(quick(std::string(kTwo) + "--epochs 4 --resume on ") + stop), {"ended there as"});
+    expect_told(0, place.eave(words + more), {"resumed        after step"});
     EXPECT_EQ(lines_of(place).at("step"), 56) << more;
   }
 }
@@ -68,20 +52,20 @@ TEST(ResumeAuto, of_a_run_that_was_stopped_and_killed_before_its_summary_trains_
 TEST(ResumeAuto, of_a_run_that_has_diverged_says_so_and_ends_with_76) {
   const Place place;
   const std::string words = quick(std::string(kTwo) + "--epochs 9 --evaluate-every 0 --lr 500000 ");
-  expect_code(place.eave(words), 76, {"training diverged"});
+  expect_told(76, place.eave(words), {"training diverged"});
   for (const std::string how : {"auto", "elastic"}) {
     const Ended ended = place.eave(words + "--resume " + how);
-    expect_code(ended, 76, {"has diverged before its first checkpoint (training diverged: ", "--overwrite"});
+    expect_told(76, ended, {"has diverged before its first checkpoint (training diverged: ", "--overwrite"});
     EXPECT_EQ(ended.messages().size(), 1u);
   }
 }
 
 TEST(ResumeAuto, of_a_run_that_has_ended_without_a_checkpoint_says_so) {
   const Place place;
-  expect_code(place.eave(quick(std::string(kTwo) + "--checkpoint off")), 0);
+  expect_told(0, place.eave(quick(std::string(kTwo) + "--checkpoint off")));
   for (const std::string how : {"auto", "elastic"}) {
-    expect_code(place.eave(quick(std::string(kTwo) + "--resume " + how)), 0, {"has ended; nothing is left to do"});
-    expect_code(place.eave(quick(std::string(kTwo) + "--epochs 2 --resume " + how)), 66,
+    expect_told(0, place.eave(quick(std::string(kTwo) + "--resume " + how)), {"has ended; nothing is left to do"});
+    expect_told(66, place.eave(quick(std::string(kTwo) + "--epochs 2 --resume " + how)),
                 {"has ended, with other options than now", "--overwrite"});
   }
 }
@@ -90,25 +74,25 @@ TEST(ResumeElastic, begins_goes_on_and_ends_by_the_same_command) {
   const Place place;
   const std::string words =
       quick("--run-dir run --epochs 2 --checkpoint-every 5 --resume elastic --transport threads ");
-  expect_code(place.eave(words + "--ranks 2"), 0, {"results in run"});
+  expect_told(0, place.eave(words + "--ranks 2"), {"results in run"});
   const std::string model = place.read("run/model.safetensors");
-  expect_code(place.eave(words + "--ranks 2"), 0, {"nothing is left to do"});
-  expect_code(place.eave(words + "--ranks 3"), 0, {"nothing is left to do"});
+  expect_told(0, place.eave(words + "--ranks 2"), {"nothing is left to do"});
+  expect_told(0, place.eave(words + "--ranks 3"), {"nothing is left to do"});
   forget_the_end(place);
-  expect_code(place.eave(words + "--ranks 2"), 0, {"results in run"});
+  expect_told(0, place.eave(words + "--ranks 2"), {"results in run"});
   EXPECT_EQ(place.read("run/model.safetensors"), model);
   forget_the_end(place);
-  expect_code(place.eave(words + "--ranks 3"), 0, {"results in run"});
+  expect_told(0, place.eave(words + "--ranks 3"), {"results in run"});
 }
 
 TEST(Resumption, with_a_broken_config_json_says_where_and_what_to_do) {
   const Place place;
-  expect_code(place.eave(quick(std::string(kTwo))), 0);
+  expect_told(0, place.eave(quick(std::string(kTwo))));
   for (const auto& [content, where] : std::vector<std::pair<std::string, std::string>>{
            {"{\n \"batch\": \"8\",\n \"lr\" 3}\n", "line 3 is no JSON"}, {"[1, 2]", "it is no list of options"}}) {
     place.write("run/config.json", content);
     const Ended ended = place.eave(quick(std::string(kTwo) + "--epochs 2 --resume"));
-    expect_code(ended, 65, {"run/config.json", where, "another directory"});
+    expect_told(65, ended, {"run/config.json", where, "another directory"});
     EXPECT_FALSE(ended.says("json.exception")) << ended.errors;
   }
 }
@@ -117,10 +101,10 @@ TEST(Resumption, with_a_broken_config_json_says_where_and_what_to_do) {
 TEST(ResumeElastic, with_fewer_ranks_ends_what_more_had_done) {
   const Place place;
   const std::string words = quick("--run-dir run --epochs 2 --max-steps 6 --resume elastic --transport threads ");
-  expect_code(place.eave(words + "--ranks 3"), 0, {"results in run"});
+  expect_told(0, place.eave(words + "--ranks 3"), {"results in run"});
   const std::string model = place.read("run/model.safetensors");
   forget_the_end(place);
-  expect_code(place.eave(words + "--ranks 2"), 0, {"results in run"});
+  expect_told(0, place.eave(words + "--ranks 2"), {"results in run"});
   EXPECT_EQ(place.read("run/model.safetensors"), model);
 }
 
@@ -137,8 +121,8 @@ std::string long_run(const std::string& more) { return quick("--epochs 100000 --
 TEST(Sigusr1, in_the_first_moments_leaves_with_75) {
   for (const std::string seconds : {"0", "0.02", "0.1", "0.3"}) {
     const Place place;
-    expect_code(signalled(place, "", long_run(kTwo), seconds), 75, {"left on request after step"});
-    expect_code(place.eave(long_run(std::string(kTwo) + "--stop-after-time 1us --resume auto")), 0);
+    expect_told(75, signalled(place, "", long_run(kTwo), seconds), {"left on request after step"});
+    expect_told(0, place.eave(long_run(std::string(kTwo) + "--stop-after-time 1us --resume auto")));
   }
 }
 
@@ -149,7 +133,7 @@ TEST(Sigusr1, without_checkpoints_is_told_once_and_ends_nothing) {
     std::vector<Ended> all = {signalled(threads, "", long_run("--transport threads --ranks 2 " + words + more), "0.3")};
     if (has_mpirun()) all.push_back(signalled(processes, mpirun(2), long_run(words + more), "1.5"));
     for (const Ended& ended : all) {
-      expect_code(ended, 0, {"SIGUSR1 asks for a checkpoint, and this run keeps none"});
+      expect_told(0, ended, {"SIGUSR1 asks for a checkpoint, and this run keeps none"});
       EXPECT_EQ(count_of(ended.errors, "SIGUSR1"), 1u) << ended.errors;
     }
   }

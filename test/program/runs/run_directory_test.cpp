@@ -4,21 +4,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
 
 using Json = nlohmann::json;
-
-std::vector<Json> lines_of(const std::string& text) {
-  std::vector<Json> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));  // throws if the line is torn
-  return lines;
-}
 
 std::set<std::string> keys(const Json& object) {
   std::set<std::string> names;
@@ -28,7 +20,7 @@ std::set<std::string> keys(const Json& object) {
 
 struct Metrics {
   explicit Metrics(const Place& place, const std::string& run = "run") {
-    for (const Json& line : lines_of(place.read(run + "/metrics.jsonl"))) {
+    for (const Json& line : records_of(place, "", run)) {
       of_type[line.at("type").get<std::string>()].push_back(line);
       order += line.at("type").get<std::string>()[0] + std::string(1, ' ');
     }
@@ -103,7 +95,7 @@ void expect_header(const Json& header, const Json& config) {
   EXPECT_EQ(samples, 97);
   EXPECT_EQ(header.at("train_samples"), 97);
   EXPECT_EQ(header.at("test_samples"), 23);
-  EXPECT_NE(header.at("equation").get<std::string>().find("alpha"), std::string::npos);
+  expect_parts(header.at("equation").get<std::string>(), {"alpha"});
   EXPECT_FALSE(header.at("optimizer").get<std::string>().empty());
   EXPECT_FALSE(header.at("learning_rate").get<std::string>().empty());
 }
@@ -111,12 +103,11 @@ void expect_header(const Json& header, const Json& config) {
 TEST(RunDirectory, holds_settings_steps_evaluations_and_summary) {
   const Place place;
   const std::string words = quick("--communicator easgd --tau 2 --epochs 3 --run-dir run");
-  const Ended ended = has_mpirun() ? place.eave(words, {2}) : place.eave(words + " --transport threads --ranks 2");
-  ASSERT_EQ(ended.code, 0) << ended.errors;
-  Json config = Json::parse(place.read("run/config.json"));
+  expect_end(0, has_mpirun() ? place.eave(words, {2}) : place.eave(words + " --transport threads --ranks 2"));
+  Json config = json_in(place, "run/config.json");
   EXPECT_EQ(config.at("format"), 1);
   config.erase("format");
-  const Json summary = Json::parse(place.read("run/summary.json"));
+  const Json summary = json_in(place, "run/summary.json");
   EXPECT_EQ(config.at("tau"), "2");
   EXPECT_EQ(config.at("momentum"), "0.9");
   EXPECT_FALSE(config.contains("bucket-bytes")) << "of allreduce";
@@ -143,14 +134,14 @@ TEST(RunDirectory, holds_settings_steps_evaluations_and_summary) {
 std::pair<std::vector<double>, std::vector<bool>> evaluations_of(const Place& place, const std::string& more) {
   const std::string words =
       quick("--communicator easgd --tau 2 --epochs 3 --transport threads --ranks 2 --run-dir run ");
-  EXPECT_EQ(place.eave(words + "--overwrite " + more).code, 0) << more;
+  expect_end(0, place.eave(words + "--overwrite " + more));
   std::pair<std::vector<double>, std::vector<bool>> found;
   const Metrics metrics(place);
   for (const Json& evaluation : metrics.of_type.at("evaluation")) {
     found.first.push_back(evaluation.at("center").at("loss"));
     found.second.push_back(evaluation.contains("best_worker"));
   }
-  expect_scores(Json::parse(place.read("run/summary.json")).at("evaluation"));
+  expect_scores(json_in(place, "run/summary.json").at("evaluation"));
   return found;
 }
 
@@ -172,14 +163,14 @@ TEST(RunDirectory, has_workers_scores_at_the_runs_end_where_they_are_not_wanted_
 
 TEST(RunDirectory, is_replaced_by_overwrite_but_for_what_is_not_the_runs) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir run")));
   place.write("run/notes.txt", "mine");
-  ASSERT_EQ(place.eave(quick("--run-dir run --overwrite --max-steps 2")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir run --overwrite --max-steps 2")));
   EXPECT_EQ(place.read("run/notes.txt"), "mine");
   EXPECT_EQ(Metrics(place).of_type.at("header").size(), 1u);
   EXPECT_EQ(Metrics(place).of_type.at("step").size(), 2u);
   // The files of a run that failed are not mixed with files of an earlier run.
-  ASSERT_EQ(place.eave(quick("--run-dir run --overwrite --lr 500000")).code, 76);
+  expect_end(76, place.eave(quick("--run-dir run --overwrite --lr 500000")));
   for (const std::string file : {"summary.json", "model.safetensors", "checkpoint/step-000002"}) {
     EXPECT_FALSE(std::filesystem::exists(place.path() / "run" / file)) << file;
   }
@@ -187,20 +178,19 @@ TEST(RunDirectory, is_replaced_by_overwrite_but_for_what_is_not_the_runs) {
 
 TEST(RunDirectory, keeps_a_directory_that_stands_where_a_file_belongs) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--run-dir run --max-steps 2")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir run --max-steps 2")));
   std::filesystem::create_directory(place.path() / "run" / "trace.json");
   place.write("run/trace.json/mine.txt", "mine");
-  const Ended ended = place.eave(quick("--run-dir run --overwrite --max-steps 2"));
-  EXPECT_EQ(ended.code, 73);
-  EXPECT_TRUE(ended.says("trace.json where eave writes a file; move it away")) << ended.errors;
+  expect_end(73, place.eave(quick("--run-dir run --overwrite --max-steps 2")),
+             {"trace.json where eave writes a file; move it away"});
   EXPECT_EQ(place.read("run/trace.json/mine.txt"), "mine");
 }
 
 TEST(RunDirectory, keeps_its_run_when_another_cannot_start_in_its_place) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  expect_end(0, place.eave(quick("--run-dir run")));
   const std::string metrics = place.read("run/metrics.jsonl"), model = place.read("run/model.safetensors");
-  EXPECT_EQ(place.eave(quick("--run-dir run --overwrite --model cifar7")).code, 78);
+  expect_end(78, place.eave(quick("--run-dir run --overwrite --model cifar7")));
   EXPECT_EQ(place.read("run/metrics.jsonl"), metrics);
   EXPECT_EQ(place.read("run/model.safetensors"), model);
 }
@@ -228,8 +218,7 @@ TEST(RunDirectory, of_a_run_that_was_killed_holds_rank_0_up_to_then_and_can_be_r
   for (const Json& step : steps) EXPECT_TRUE(step.at("rank") == 0 || step.at("step") <= evaluated);
 
   const int epochs = static_cast<int>(reached / 7) + 10;
-  const Ended resumed = place.eave(words + "--resume --epochs " + std::to_string(epochs));
-  ASSERT_EQ(resumed.code, 0) << resumed.errors;
+  expect_end(0, place.eave(words + "--resume --epochs " + std::to_string(epochs)));
   const Metrics metrics(place);
   std::map<int, std::int64_t> next;
   for (const Json& step : metrics.of_type.at("step")) EXPECT_EQ(step.at("step"), ++next[step.at("rank")]);
@@ -238,16 +227,14 @@ TEST(RunDirectory, of_a_run_that_was_killed_holds_rank_0_up_to_then_and_can_be_r
 
 TEST(RunDirectory, is_read_by_the_summary_command) {
   const Place place;
-  ASSERT_EQ(place.eave(quick("--max-steps 2 --run-dir one")).code, 0);
-  ASSERT_EQ(place.eave(quick("--max-steps 3 --run-dir two --communicator easgd")).code, 0);
-  const Ended table = place.eave("summary one two --json both.json");
-  EXPECT_EQ(table.code, 0) << table.errors;
-  const Json rows = Json::parse(place.read("both.json"));
+  expect_end(0, place.eave(quick("--max-steps 2 --run-dir one")));
+  expect_end(0, place.eave(quick("--max-steps 3 --run-dir two --communicator easgd")));
+  const Ended table = expect_end(0, place.eave("summary one two --json both.json"));
+  const Json rows = json_in(place, "both.json");
   ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0], Json::parse(place.read("one/summary.json")));
-  EXPECT_EQ(rows[1], Json::parse(place.read("two/summary.json")));
-  EXPECT_NE(table.output.find("\nallreduce "), std::string::npos) << table.output;
-  EXPECT_NE(table.output.find("\neasgd "), std::string::npos) << table.output;
+  EXPECT_EQ(rows[0], json_in(place, "one/summary.json"));
+  EXPECT_EQ(rows[1], json_in(place, "two/summary.json"));
+  expect_parts(table.output, {"\nallreduce ", "\neasgd "});
 }
 
 TEST(Length, is_that_of_epochs_or_of_max_steps_whichever_ends_first) {
@@ -255,8 +242,8 @@ TEST(Length, is_that_of_epochs_or_of_max_steps_whichever_ends_first) {
   const std::vector<std::pair<std::string, int>> lengths = {
       {"--epochs 2", 26}, {"--epochs 0.5", 7}, {"--max-steps 3", 3}, {"--max-steps 99", 13}};  // 13 steps an epoch
   for (const auto& [words, steps] : lengths) {
-    ASSERT_EQ(place.eave(quick("--run-dir run --overwrite " + words)).code, 0);
-    EXPECT_EQ(Json::parse(place.read("run/summary.json")).at("steps"), steps) << words;
+    expect_end(0, place.eave(quick("--run-dir run --overwrite " + words)));
+    EXPECT_EQ(json_in(place, "run/summary.json").at("steps"), steps) << words;
     EXPECT_EQ(Metrics(place).of_type.at("step").size(), static_cast<std::size_t>(steps)) << words;
   }
 }
@@ -266,10 +253,11 @@ TEST(Length, is_that_of_epochs_or_of_max_steps_whichever_ends_first) {
 TEST(Sampling, deals_as_its_name_says) {
   const Place place;
   for (const std::string sampling : {"shard", "stratified", "whole"}) {
-    const Ended ended = place.eave(quick(
-        "--synthetic-samples 400 --batch 200 --transport threads --ranks 2 --run-dir run --overwrite --sampling " +
-        sampling));
-    ASSERT_EQ(ended.code, 0) << ended.errors;
+    expect_end(
+        0,
+        place.eave(quick(
+            "--synthetic-samples 400 --batch 200 --transport threads --ranks 2 --run-dir run --overwrite --sampling " +
+            sampling)));
     const Metrics metrics(place);
     const Json ranks = metrics.of_type.at("header").at(0).at("ranks");
     EXPECT_EQ(metrics.of_type.at("header").at(0).at("config").at("sampling"), sampling);

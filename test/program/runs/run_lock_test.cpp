@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -45,19 +45,14 @@ TEST(TwoRuns, in_one_directory_are_refused_with_the_owner_until_it_is_gone) {
     std::string metrics;
     while (metrics.size() < 100) metrics = place.read("run/metrics.jsonl").substr(0, 100);
     for (const std::string more : {"", " --overwrite", " --resume --epochs 2"}) {
-      const Ended second = place.eave(words + more);
-      EXPECT_EQ(second.code, 73) << second.errors;
-      EXPECT_EQ(second.messages().size(), 1u) << second.errors;
-      EXPECT_TRUE(second.says("--run-dir run: another run is in it (host ")) << second.errors;
-      EXPECT_TRUE(second.says(", pid " + first.number() + ", for ")) << second.errors;
+      expect_end(73, place.eave(words + more),
+                 {"--run-dir run: another run is in it (host ", ", pid " + first.number() + ", for "});
     }
     EXPECT_EQ(place.read("run/metrics.jsonl").substr(0, 100), metrics);
   }
   EXPECT_TRUE(std::filesystem::exists(place.path() / "run/run.lock"));
-  const Ended after = place.eave(words + " --overwrite");
-  EXPECT_EQ(after.code, 0) << after.errors;
-  EXPECT_TRUE(after.says("eave: warning: --run-dir run: took over the lock of a run that ended without freeing it"))
-      << after.errors;
+  expect_end(0, place.eave(words + " --overwrite"),
+             {"eave: warning: --run-dir run: took over the lock of a run that ended without freeing it"});
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run/run.lock"));
 }
 
@@ -68,7 +63,7 @@ TEST(TwoRuns, that_start_at_once_with_resume_auto_are_never_told_to_resume) {
                                  "--run-dir run --resume auto >$i.out 2>$i.err; echo $? >$i.code; } & done; wait; "
                                  "cat *.code; cat *.err >&2; rm -rf run");
     const Ended all = place.run("sh start_all");
-    EXPECT_NE(all.output.find("0\n"), std::string::npos) << all.errors;
+    expect_parts(all.output, {"0\n"});
     EXPECT_EQ(all.output.find_first_not_of("073\n"), std::string::npos) << all.output << all.errors;
     EXPECT_EQ(all.errors.find("give --resume"), std::string::npos) << all.errors;
   }
@@ -83,16 +78,14 @@ TEST(TwoRuns, of_a_comparison_are_refused_with_the_owner) {
   place.run("sh -c 'mkdir all; (flock 9; exec sleep 20) 9>all/compare.lock & echo $! >holder'");
   for (int i = 0; i < 200 && !std::filesystem::exists(place.path() / "all/compare.lock"); ++i) ::usleep(10000);
   ::usleep(100000);
-  const Ended second = place.eave(one);
-  EXPECT_EQ(second.code, 73) << second.errors;
-  EXPECT_TRUE(second.says("--output all: another run that has just begun is in it")) << second.errors;
+  expect_end(73, place.eave(one), {"--output all: another run that has just begun is in it"});
   place.run("sh -c 'kill $(cat holder)'");
 }
 
 TEST(Run, that_fails_at_its_start_frees_its_directory) {
   const Place place;
   place.write("run/mine", "x");
-  EXPECT_EQ(place.eave("train" + std::string(kQuick) + "--run-dir run").code, 73);
+  expect_end(73, place.eave("train" + std::string(kQuick) + "--run-dir run"));
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run/run.lock"));
 }
 

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "test/program/program.h"
+#include "test/program/expectations.h"
 
 namespace eave {
 namespace {
@@ -77,8 +77,8 @@ TEST(Leaving, is_asked_for_by_ctrl_c_and_by_the_end_of_a_terminal_too) {
     ASSERT_TRUE(run.trains()) << run.says();
     run.signal(signal);
     EXPECT_EQ(run.code(), 75) << signal << run.says();
-    EXPECT_NE(run.says().find("left on request after step"), std::string::npos) << run.says();
-    EXPECT_EQ(place.eave(kLong + ranks + " --stop-after-time 1us").code, 0);
+    expect_parts(run.says(), {"left on request after step"});
+    expect_end(0, place.eave(kLong + ranks + " --stop-after-time 1us"));
   }
 }
 

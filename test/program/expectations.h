@@ -1,20 +1,38 @@
-// Helpers for runs of the program that have to end with a message. Many of them run at once.
+// What tests expect of runs of the program: how a run ended, what it said, and what its files hold.
 #pragma once
 
 #include <functional>
 #include <future>
+#include <nlohmann/json.hpp>
 #include <semaphore>
 #include <string>
 #include <vector>
 
+#include "test/expect_text.h"
 #include "test/program/program.h"
 
 namespace eave {
 
+// Expects the exit code, exactly one message unless the code is 0, and all of `says` in standard error. Returns
+// `ended`.
+Ended expect_end(int code, Ended ended, const Texts& says = {});
+
+// Expects the exit code, and all of `parts` in standard output. Returns `ended`.
+Ended expect_output(int code, Ended ended, const Texts& parts);
+
+// Expects the exit code, and each of `parts` in standard output or standard error. Returns `ended`.
+Ended expect_told(int code, Ended ended, const Texts& parts = {});
+
+nlohmann::json json_in(const Place& place, const std::string& file);
+
+// The lines of a run's metrics.jsonl, or those of one type. Throws if a line is torn.
+std::vector<nlohmann::json> records_of(const Place& place, const std::string& type = "",
+                                       const std::string& run = "run");
+
 struct Case {
   std::string words;
   int code;
-  std::vector<std::string> says;  // parts of the message: what happened, where, what to do
+  Texts says;  // parts of the message: what happened, where, what to do
   std::string environment = {};
 };
 
