@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "report/compare/scaling_table.h"
+#include "test/expect_text.h"
 #include "test/report/made_runs.h"
 
 namespace eave {
@@ -18,8 +19,6 @@ std::vector<std::string> labels(const Comparison& comparison) {
   for (const Variant& variant : comparison.variants) found.push_back(variant.label);
   return found;
 }
-
-using Texts = std::vector<std::string>;
 
 TEST(Variants, put_runs_together_that_differ_in_seed_and_in_how_they_were_watched) {
   const MadeRuns place;

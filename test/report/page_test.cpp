@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/page/page_data.h"
+#include "test/expect_text.h"
 #include "test/report/made_runs.h"
 
 namespace eave {
@@ -18,7 +19,7 @@ Json data_of(const MadeRuns& place) { return page_data(compare_runs(read_made(pl
 TEST(Page, template_has_one_place_for_data_and_none_left_for_style_and_script) {
   const std::string page(page_template());
   const std::string placeholder = "/*EAVE_DATA*/null";
-  ASSERT_NE(page.find(placeholder), std::string::npos);
+  expect_parts(page, {placeholder});
   EXPECT_EQ(page.find(placeholder), page.rfind(placeholder));
   EXPECT_EQ(page.find("/*EAVE_STYLE*/"), std::string::npos);
   EXPECT_EQ(page.find("/*EAVE_SCRIPT*/"), std::string::npos);
@@ -45,13 +46,8 @@ TEST(Page, cannot_be_broken_by_any_name) {
   list.left_out.push_back({name, name});
   const std::string page = report_page(compare_runs(list, {}), {name, name, name});
   const std::string expected(page_template());
-  const auto count = [](const std::string& text, const std::string& word) {
-    std::size_t found = 0;
-    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
-    return found;
-  };
   for (const std::string word : {"<", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xff"}) {
-    EXPECT_EQ(count(page, word), count(expected, word)) << word;
+    EXPECT_EQ(count_of(page, word), count_of(expected, word)) << word;
   }
 }
 

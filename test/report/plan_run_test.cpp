@@ -5,6 +5,7 @@
 
 #include "eave/check.h"
 #include "report/record/metrics_writer.h"
+#include "test/expect_text.h"
 #include "test/report/made_runs.h"
 
 namespace eave {
@@ -66,14 +67,8 @@ PlanRun read(const Steps& steps) {
   return read_plan_run(place.path() / "run", pattern_of);
 }
 
-ExitCode code_of(const std::filesystem::path& directory, const std::string& says) {
-  try {
-    read_plan_run(directory, pattern_of);
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
-    return error.code();
-  }
-  return ExitCode{};
+void expect_refused(const std::filesystem::path& directory, ExitCode code, const std::string& says) {
+  expect_error([&] { read_plan_run(directory, pattern_of); }, code, {says});
 }
 
 TEST(PlanRun, is_not_taken_for_one_of_means_where_lines_are_lost) {
@@ -132,13 +127,13 @@ TEST(PlanRun, of_pairs_and_centers_takes_the_parameters) {
 
 TEST(PlanRun, refuses_what_it_cannot_plan_with) {
   const MadeRuns place;
-  EXPECT_EQ(code_of(place.path() / "none", "none"), ExitCode::kInputMissing);
+  expect_refused(place.path() / "none", ExitCode::kInputMissing, "none");
   make(place, {.count = 9});
-  EXPECT_EQ(code_of(place.path() / "run", "too few steps"), ExitCode::kBadData);
+  expect_refused(place.path() / "run", ExitCode::kBadData, "too few steps");
   place.write("run/metrics.jsonl", "{\"type\":\"step\"}\n");
-  EXPECT_EQ(code_of(place.path() / "run", "it is no header"), ExitCode::kBadData);
+  expect_refused(place.path() / "run", ExitCode::kBadData, "it is no header");
   place.write("run/metrics.jsonl", "");
-  EXPECT_EQ(code_of(place.path() / "run", "run: metrics.jsonl is empty"), ExitCode::kBadData);
+  expect_refused(place.path() / "run", ExitCode::kBadData, "run: metrics.jsonl is empty");
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <iterator>
 
-#include "report/text/text_table.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

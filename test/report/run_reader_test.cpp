@@ -9,6 +9,7 @@
 #include "eave/check.h"
 #include "report/page/page.h"
 #include "report/read/step_line.h"
+#include "test/expect_text.h"
 #include "test/report/made_runs.h"
 
 namespace eave {
@@ -21,12 +22,7 @@ RunRecord read_back(const MadeRuns& place, const std::string& name = "run") {
 std::string refusal_of(const std::string& metrics) {
   const MadeRuns place;
   place.write("run/metrics.jsonl", metrics);
-  try {
-    read_back(place);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return error_of([&] { read_back(place); }).what();
 }
 
 std::string whole_run() {
@@ -108,9 +104,8 @@ TEST(MetricsReader, names_the_line_and_the_reason_of_what_it_cannot_use) {
             "one");
   EXPECT_EQ(refusal_of(header() + "{\"type\":\"step\",\"rank\":0\n" + header()),
             "metrics.jsonl line 2 is damaged: it is no JSON" + remedy);
-  EXPECT_NE(refusal_of(header() + "{\"type\":\"evaluation\"}\n").find("line 2 is damaged: "), std::string::npos);
-  EXPECT_NE(refusal_of(header() + "{\"type\":7}\n").find("line 2 is damaged: type is 7, but must be a text"),
-            std::string::npos);
+  expect_parts(refusal_of(header() + "{\"type\":\"evaluation\"}\n"), {"line 2 is damaged: "});
+  expect_parts(refusal_of(header() + "{\"type\":7}\n"), {"line 2 is damaged: type is 7, but must be a text"});
 }
 
 std::string step_text(const std::string& rank, const std::string& loss) {

@@ -4,12 +4,11 @@
 #include <array>
 
 #include "report/compare/comparison.h"
+#include "test/expect_text.h"
 #include "test/report/made_runs.h"
 
 namespace eave {
 namespace {
-
-using Texts = std::vector<std::string>;
 
 Texts verdict(const MadeRuns& place, std::optional<double> target = {}) {
   return compare_runs(read_made(place), target).verdict;
@@ -78,7 +77,7 @@ TEST(Verdict, takes_equal_seconds_or_bytes_for_equal_budgets) {
   const MadeRuns place;
   make_run(place, "a", {.accuracies = {0.8}, .seconds = 8});
   make_run(place, "b", {.communicator = "easgd", .accuracies = {0.6}, .seconds = 8.1, .epochs = 3});
-  EXPECT_NE(verdict(place).at(0).find("80.00 % test accuracy after 8 s, 20.00 points more"), std::string::npos);
+  expect_parts(verdict(place).at(0), {"80.00 % test accuracy after 8 s, 20.00 points more"});
 }
 
 // Runs with such a budget end with the first evaluation after it is used up.
@@ -90,7 +89,7 @@ TEST(Verdict, takes_a_time_and_bytes_that_all_were_given_for_equal_budgets) {
     make_run(place, "b",
              {.communicator = "easgd", .accuracies = {0.6}, .seconds = 9, .epochs = 3, .settings = {{option, value}}});
     const std::string sentence = verdict(place).at(0);
-    EXPECT_NE(sentence.find(std::string("80.00 % test accuracy ") + words), std::string::npos) << sentence;
+    expect_parts(sentence, {std::string("80.00 % test accuracy ") + words});
   }
 }
 

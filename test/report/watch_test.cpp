@@ -8,7 +8,7 @@
 
 #include "report/read/line_reader.h"
 #include "report/record/metrics_writer.h"
-#include "report/text/text_plot.h"
+#include "report/text/terminal.h"
 #include "report/watch/watch_screen.h"
 #include "report/watch/watched_runs.h"
 #include "test/temporary_directory.h"

@@ -11,7 +11,7 @@
 #include "base/files/user_path.h"
 #include "base/options/option_values.h"
 #include "eave/check.h"
-#include "report/read/run_reader.h"
+#include "report/record/run_directory.h"
 
 namespace eave {
 
@@ -62,7 +62,7 @@ std::optional<OutputPath> page_path(const ReportRequest& request) {
   if (request.values.has("html") && request.values.text("html") == "none") return std::nullopt;
   if (request.values.has("html")) return named_file(request, "html");
   const fs::path& first = request.directories.front();
-  return OutputFolder(is_run_directory(first) ? fs::path(".") : first) / kPageName;
+  return OutputFolder(holds_run(first) ? fs::path(".") : first) / kPageName;
 }
 
 ReportFiles files_of(const ReportRequest& request) {

@@ -6,8 +6,8 @@
 #include "app/run/training_job.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
+#include "report/text/report_tables.h"
 #include "report/text/terminal.h"
-#include "report/text/text_table.h"
 
 namespace eave {
 namespace {

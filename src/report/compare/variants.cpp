@@ -1,7 +1,6 @@
 #include "report/compare/variants.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 #include <tuple>
 
@@ -38,13 +37,6 @@ bool has_column(const std::string& name) {
   return name == "communicator" || name == "ranks" || name == "batch" || name == "batch-means" || name == "lr";
 }
 
-double number_of(const Settings& settings, const std::string& name) {
-  const std::string text = setting_in(settings, name);
-  double value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
 // The run's settings, with the number of ranks, the device and the sizes of the data that it recorded.
 Settings settings_of(const RunRecord& run) {
   Settings settings;
@@ -63,12 +55,12 @@ Variant begin_variant(const RunRecord& run, const Settings& settings) {
   variant.settings = settings;
   variant.ranks = run.ranks;
   variant.workers = run.workers;
-  const double batch = number_of(settings, "batch");
+  const double batch = number_in(settings, "batch");
   const double workers = std::max(run.workers, 1);
   const bool is_total = setting_in(settings, "batch-means") == "total";
   variant.batch_per_rank = is_total ? batch / workers : batch;
   variant.total_batch = is_total ? batch : batch * workers;
-  variant.learning_rate = number_of(settings, "lr");
+  variant.learning_rate = number_in(settings, "lr");
   return variant;
 }
 

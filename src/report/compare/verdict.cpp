@@ -7,6 +7,7 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "report/compare/comparison.h"
+#include "report/record/config.h"
 #include "report/text/terminal.h"
 
 namespace eave {
@@ -83,13 +84,10 @@ double spread(const Variants& cell, Measure measure) {
 
 // The value of an option that all variants of the cell have; "" if it is missing or differs.
 std::string shared_setting(const Variants& cell, const std::string& name) {
-  const auto found = cell.front()->settings.find(name);
-  if (found == cell.front()->settings.end()) return "";
-  const bool is_shared = std::ranges::all_of(cell, [&](const Variant* variant) {
-    const auto own = variant->settings.find(name);
-    return own != variant->settings.end() && own->second == found->second;
-  });
-  return is_shared ? found->second : "";
+  const std::string text = setting_in(cell.front()->settings, name);
+  const bool is_shared =
+      std::ranges::all_of(cell, [&](const Variant* variant) { return setting_in(variant->settings, name) == text; });
+  return is_shared ? text : "";
 }
 
 // "after 5 epochs": the budget that all variants of the cell share; "" if they share none.

@@ -1,6 +1,7 @@
 #include "report/plan/plan_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "eave/check.h"
@@ -194,19 +195,8 @@ class Prediction {
 }  // namespace
 
 const char* word_of(PlanBound bound) {
-  switch (bound) {
-    case PlanBound::kCompute:
-      return "compute";
-    case PlanBound::kStragglers:
-      return "stragglers";
-    case PlanBound::kNetwork:
-      return "network";
-    case PlanBound::kMessages:
-      return "messages";
-    case PlanBound::kCenter:
-      break;
-  }
-  return "center";
+  constexpr std::array kWords = {"compute", "stragglers", "network", "messages", "center"};  // as in PlanBound
+  return kWords.at(static_cast<std::size_t>(bound));
 }
 
 PlanRow predict(const PlanBasis& basis, const PlanNetwork& network, const PlanMethod& method, int ranks) {

@@ -33,6 +33,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,12 @@ struct PlanBasis {
   double parameter_bytes = 0;                     // M for all other exchanges
   double hidden_share = 0.5;                      // w for allreduce
 };
+
+// Whether the exchanges are sums over all ranks.
+inline bool sums_over_all(std::optional<ExchangePattern> pattern) {
+  using enum ExchangePattern;
+  return pattern == kGradientSums || pattern == kBlockingSums || pattern == kHiddenSums;
+}
 
 struct PlanMethod {
   std::string name;

@@ -114,11 +114,6 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-bool sums_over_all(std::optional<ExchangePattern> pattern) {
-  using enum ExchangePattern;
-  return pattern == kGradientSums || pattern == kBlockingSums || pattern == kHiddenSums;
-}
-
 // Measures the bytes and the rate of a sum from the steps that sent anything. The rank with the shortest exchange
 // arrived last, so it waited for no other rank.
 void measure_sums(const RawRun& raw, PlanRun& run) {

@@ -10,21 +10,16 @@
 #include "report/plan/plan_simulation.h"
 #include "report/record/json.h"
 #include "report/record/summary.h"
+#include "report/text/report_tables.h"
 #include "report/text/terminal.h"
-#include "report/text/text_table.h"
 
 namespace eave {
 namespace {
 
 double step_seconds(const PlanRun& run) { return PeriodTimes(run.basis.step_seconds, 1).mean(); }
 
-bool is_sum(const PlanMethod& method) {
-  return method.pattern == ExchangePattern::kGradientSums || method.pattern == ExchangePattern::kBlockingSums ||
-         method.pattern == ExchangePattern::kHiddenSums;
-}
-
 std::string transport_of(const PlanMethod& method) {
-  return !is_sum(method) ? "" : method.sums_by_host ? "mpi" : "mpi-flat";
+  return !sums_over_all(method.pattern) ? "" : method.sums_by_host ? "mpi" : "mpi-flat";
 }
 
 std::string title(const PlanMethod& method, int ranks_per_host) {
@@ -34,7 +29,7 @@ std::string title(const PlanMethod& method, int ranks_per_host) {
   if (method.pattern == ExchangePattern::kTree)
     text += format(", global-tau %lld, a group for each host", static_cast<long long>(method.global_tau));
   if (method.center_ranks > 0) text += format(", center-ranks %d", method.center_ranks);
-  if (is_sum(method) && ranks_per_host > 1)
+  if (sums_over_all(method.pattern) && ranks_per_host > 1)
     text += method.sums_by_host ? ", hierarchical (--transport mpi)" : ", flat (--transport mpi-flat)";
   return text;
 }

@@ -227,20 +227,17 @@ void require_consistent(const EvaluationRecord& evaluation) {
 void require_consistent(const RunSummary& summary, double test_accuracy) {
   const EvaluationRecord& last = summary.evaluation;
   require_equal("test_accuracy", test_accuracy, last.center.accuracy, "evaluation.center.accuracy");
-  require_equal("steps", static_cast<double>(summary.steps), static_cast<double>(last.step), "evaluation.step");
-  require_equal("samples", static_cast<double>(summary.samples), static_cast<double>(last.samples),
-                "evaluation.samples");
+  require_equal("steps", summary.steps, last.step, "evaluation.step");
+  require_equal("samples", summary.samples, last.samples, "evaluation.samples");
   require_equal("epochs", summary.epochs, last.epoch, "evaluation.epoch", slack_of(last.epoch));
   require_at_least("seconds", summary.seconds, last.seconds, "evaluation.seconds", slack_of(last.seconds));
   const double samples = summary.samples_per_second * summary.seconds;
-  require_equal("samples_per_second * seconds", samples, static_cast<double>(summary.samples), "samples",
-                1e-6 * static_cast<double>(summary.samples));
+  require_equal("samples_per_second * seconds", samples, summary.samples, "samples", 1e-6 * summary.samples);
   require_at_most("workers", summary.workers, summary.ranks, "ranks");
   if (last.workers)
     require_at_most("evaluation.best_worker.rank", last.workers->best_rank, summary.workers - 1,
                     "the last rank that trains");
-  require_at_most("rows of times_of_ranks", static_cast<double>(summary.times_of_ranks.size()), summary.workers,
-                  "workers");
+  require_at_most("rows of times_of_ranks", summary.times_of_ranks.size(), summary.workers, "workers");
   for (const RankTimes& times : summary.times_of_ranks) require_times(times, summary.seconds);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "base/options/quantities.h"
 #include "report/read/field_checks.h"
@@ -21,24 +20,15 @@ constexpr double kExchangeSlack = 3600;
 constexpr std::array kKept = {"batch",    "batch-means", "communicator", "data", "lr", "model",
                               "momentum", "optimizer",   "sampling",     "seed", "tau"};
 
-// The number in a setting; 0 if it is not set or not a plain number.
-double count_in(const std::map<std::string, std::string>& config, const char* name) {
-  const std::string text = setting_in(config, name);
-  double count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  return error == std::errc() && end == text.data() + text.size() ? count : 0;
-}
-
 double batch_of(const HeaderLine& header) {
   const bool is_total = setting_in(header.config, "batch-means") == "total";
-  return count_in(header.config, "batch") * (is_total ? 1 : header.workers());
+  return number_in(header.config, "batch") * (is_total ? 1 : header.workers());
 }
 
 void require_ranks(const HeaderLine& header) {
   if (header.ranks.empty()) throw Contradiction("ranks is an empty list, but must name each rank");
   for (std::size_t place = 0; place < header.ranks.size(); ++place) {
-    require_equal("ranks[].rank", static_cast<double>(header.ranks[place].rank), static_cast<double>(place),
-                  "its place in the list");
+    require_equal("ranks[].rank", header.ranks[place].rank, place, "its place in the list");
   }
   if (header.workers() == 0) throw Contradiction("ranks[].trains is false for all ranks, but must be true for one");
 }
@@ -49,9 +39,9 @@ void require_config(const HeaderLine& header) {
   };
   require_setting("communicator", header.communicator);
   require_setting("model", header.model);
-  const double ranks = count_in(header.config, "ranks");
+  const double ranks = number_in(header.config, "ranks");
   if (ranks > 0 && setting_in(header.config, "transport") == "threads")
-    require_equal("the number of ranks", static_cast<double>(header.ranks.size()), ranks, "config.ranks");
+    require_equal("the number of ranks", header.ranks.size(), ranks, "config.ranks");
 }
 
 // A resumed run must still be the same run.
@@ -59,13 +49,13 @@ void require_same_run(const HeaderLine& header, const HeaderLine& before) {
   constexpr const char* kBefore = "as in the header before";
   require_same("communicator", header.communicator, before.communicator, kBefore);
   require_same("model", header.model, before.model, kBefore);
-  require_equal("parameters", static_cast<double>(header.parameters), static_cast<double>(before.parameters), kBefore);
-  require_equal("classes", static_cast<double>(header.classes), static_cast<double>(before.classes), kBefore);
+  require_equal("parameters", header.parameters, before.parameters, kBefore);
+  require_equal("classes", header.classes, before.classes, kBefore);
   if (const std::string other = differing_setting(header.config, before.config, false); !other.empty())
     throw Contradiction("config: " + other + ", " + kBefore);
   if (setting_in(header.config, "resume") == "elastic") return;
-  require_equal("the number of ranks", static_cast<double>(header.ranks.size()),
-                static_cast<double>(before.ranks.size()), "as in the header before, as config.resume is not elastic");
+  require_equal("the number of ranks", header.ranks.size(), before.ranks.size(),
+                "as in the header before, as config.resume is not elastic");
 }
 
 }  // namespace
@@ -177,19 +167,18 @@ void MetricsConsistency::require_header(const RunSummary& end) const {
   require_same("model", end.model, header_->model, "as in the header");
   if (header_->config.contains("data"))
     require_same("data", end.data, header_->config.at("data"), "as in the header's config");
-  require_equal("ranks", end.ranks, static_cast<double>(header_->ranks.size()), "the ranks in the header");
+  require_equal("ranks", end.ranks, header_->ranks.size(), "the ranks in the header");
   require_equal("workers", end.workers, header_->workers(), "the ranks in the header that train");
 }
 
 void MetricsConsistency::require_steps(const RunSummary& end) const {
-  require_samples(static_cast<double>(end.steps), static_cast<double>(end.samples), end.epochs);
+  require_samples(end.steps, end.samples, end.epochs);
   const double slack = slack_of(end.seconds);
   for (std::size_t place = 0; place < ranks_.size(); ++place) {
     const OfRank& rank = ranks_[place];
-    require_at_least("steps", static_cast<double>(end.steps), rank.step, "as in a line of a step");
+    require_at_least("steps", end.steps, rank.step, "as in a line of a step");
     require_at_least("seconds", end.seconds, rank.seconds, "as in a line of a step", slack);
-    require_at_least("bytes_per_rank", static_cast<double>(end.bytes_per_rank), rank.bytes,
-                     "the sum of a rank's lines of steps");
+    require_at_least("bytes_per_rank", end.bytes_per_rank, rank.bytes, "the sum of a rank's lines of steps");
     if (place >= end.times_of_ranks.size()) continue;
     constexpr const char* kSum = "the sum of that rank's lines of steps";
     const RankTimes& times = end.times_of_ranks[place];
@@ -206,8 +195,7 @@ void MetricsConsistency::require_steps(const RunSummary& end) const {
 // The line of the last evaluation may be missing. If it exists, the end must repeat its values.
 void MetricsConsistency::require_evaluation(const RunSummary& end) const {
   if (!evaluation_) return;
-  require_at_least("evaluation.step", static_cast<double>(end.evaluation.step), static_cast<double>(evaluation_->step),
-                   "as in the line of the last evaluation");
+  require_at_least("evaluation.step", end.evaluation.step, evaluation_->step, "as in the line of the last evaluation");
   if (end.evaluation.step != evaluation_->step) return;
   const std::string other = difference(to_json(end.evaluation), to_json(*evaluation_), "evaluation.");
   if (!other.empty()) throw Contradiction(other + ", as in the line of the last evaluation");

@@ -139,12 +139,17 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
+// `file` contradicts a part of metrics.jsonl.
+[[noreturn]] void refuse_pair(const fs::path& file, const std::string& difference, const char* part) {
+  throw Error(ExitCode::kBadData, file.string() + ": " + difference + ", as in " + part +
+                                      " of metrics.jsonl; put back a copy of both files, or train anew in another "
+                                      "directory");
+}
+
 void require_same_summary(const fs::path& directory, const RunSummary& summary, const RunSummary& end) {
   const std::string other = difference(to_json(summary), to_json(end), "");
   if (other.empty()) return;
-  throw Error(ExitCode::kBadData, (directory / kSummaryName).string() + ": " + other +
-                                      ", as in the end of metrics.jsonl; put back a copy of both files, or train anew "
-                                      "in another directory");
+  refuse_pair(directory / kSummaryName, other, "the end");
 }
 
 struct NamedDirectory {
@@ -173,7 +178,7 @@ std::vector<NamedDirectory> candidates(const std::vector<fs::path>& directories,
           {directory.string(), why + "; expected a run's (--run-dir of eave train), or one that holds such"});
       continue;
     }
-    if (is_run_directory(directory)) {
+    if (holds_run(directory)) {
       found.push_back({directory, directory.string()});
       continue;
     }
@@ -193,9 +198,7 @@ void require_config_of_run(const fs::path& directory, const std::map<std::string
   if (config.empty() || !is_there(file)) return;
   const std::string other = differing_setting(read_config(file), config, is_whole);
   if (other.empty()) return;
-  throw Error(ExitCode::kBadData, file.string() + ": " + other +
-                                      ", as in the header of metrics.jsonl; put back a copy of both files, or train "
-                                      "anew in another directory");
+  refuse_pair(file, other, "the header");
 }
 
 RunRecord read_run(const fs::path& directory) {
@@ -227,11 +230,6 @@ RunSummary read_summary_of_run(const fs::path& directory) {
                          summary_of(line, "the last line of " + (directory / kMetricsName).string()));
   }
   return summary;
-}
-
-bool is_run_directory(const fs::path& directory) {
-  std::error_code error;
-  return fs::exists(directory / "metrics.jsonl", error);
 }
 
 RunList read_runs(const std::vector<fs::path>& directories) {

@@ -1,5 +1,7 @@
 #include "report/record/config.h"
 
+#include <charconv>
+
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
 #include "base/formats/strict_json.h"
@@ -31,9 +33,17 @@ void write_config(const OutputPath& path, const std::map<std::string, std::strin
   write_file_atomically(path, object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-std::string setting_in(const std::map<std::string, std::string>& config, const std::string& name) {
+std::string setting_in(const std::map<std::string, std::string>& config, const std::string& name,
+                       const std::string& otherwise) {
   const auto found = config.find(name);
-  return found == config.end() ? "" : found->second;
+  return found == config.end() ? otherwise : found->second;
+}
+
+double number_in(const std::map<std::string, std::string>& config, const std::string& name) {
+  const std::string text = setting_in(config, name);
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : 0;
 }
 
 }  // namespace eave

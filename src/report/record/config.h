@@ -14,7 +14,11 @@ std::map<std::string, std::string> read_config(const std::filesystem::path& path
 
 void write_config(const OutputPath& path, const std::map<std::string, std::string>& config);
 
-// The text of a setting, or "" if it is not set.
-std::string setting_in(const std::map<std::string, std::string>& config, const std::string& name);
+// The text of a setting, or `otherwise` if it is not set.
+std::string setting_in(const std::map<std::string, std::string>& config, const std::string& name,
+                       const std::string& otherwise = "");
+
+// The number in a setting; 0 if it is not set or not a plain number.
+double number_in(const std::map<std::string, std::string>& config, const std::string& name);
 
 }  // namespace eave

@@ -1,22 +1,14 @@
 #include "report/record/run_record.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 
 namespace eave {
 
 const char* word_of(RunEnd end) {
-  switch (end) {
-    case RunEnd::kFinished:
-      return "finished";
-    case RunEnd::kInterrupted:
-      return "interrupted";
-    case RunEnd::kDiverged:
-      return "diverged";
-    case RunEnd::kFailed:
-      break;
-  }
-  return "failed";
+  constexpr std::array kWords = {"finished", "interrupted", "diverged", "failed"};  // in the order of RunEnd
+  return kWords.at(static_cast<std::size_t>(end));
 }
 
 void LossCurve::add(const StepPoint& step) {

@@ -19,36 +19,17 @@ struct Looks {
 
 constexpr std::array kTracks = {"computing", "communication", "waiting", "loading", "evaluation"};
 
-Looks looks_of(SpanKind kind) {
-  switch (kind) {
-    case SpanKind::kLoading:
-      return {"wait for a batch", "loading", 4};
-    case SpanKind::kGradients:
-      return {"forward and backward", "computing", 1};
-    case SpanKind::kUpdate:
-      return {"update", "computing", 1};
-    case SpanKind::kSlowed:
-      return {"slowed down", "computing", 1};
-    case SpanKind::kWaiting:
-      return {"wait for ranks", "waiting", 3};
-    case SpanKind::kEvaluation:
-      return {"evaluation", "evaluation", 5};
-    case SpanKind::kSum:
-      return {"sum", "communication", 2};
-    case SpanKind::kBroadcast:
-      return {"broadcast", "communication", 2};
-    case SpanKind::kGather:
-      return {"gather", "communication", 2};
-    case SpanKind::kRequest:
-      return {"request", "communication", 2};
-  }
-  return {"?", "?", 1};
-}
+// In the order of SpanKind.
+constexpr std::array kLooks = {Looks{"wait for a batch", "loading", 4}, Looks{"forward and backward", "computing", 1},
+                               Looks{"update", "computing", 1},         Looks{"slowed down", "computing", 1},
+                               Looks{"wait for ranks", "waiting", 3},   Looks{"evaluation", "evaluation", 5},
+                               Looks{"sum", "communication", 2},        Looks{"broadcast", "communication", 2},
+                               Looks{"gather", "communication", 2},     Looks{"request", "communication", 2}};
 
 double microseconds(std::int64_t nanoseconds) { return 1e-3 * static_cast<double>(nanoseconds); }
 
 std::string event_of(const TraceSpan& span, std::size_t rank, std::int64_t zero) {
-  const Looks looks = looks_of(span.kind);
+  const Looks& looks = kLooks.at(static_cast<std::size_t>(span.kind));
   return format(R"({"ph":"X","pid":%zu,"tid":%d,"ts":%.3f,"dur":%.3f,"name":"%s","cat":"%s","args":{"%s":%lld}})", rank,
                 looks.track, microseconds(span.begin - zero), microseconds(span.end - span.begin), looks.name,
                 looks.category, looks.track == 2 ? "bytes" : "step", static_cast<long long>(span.number));

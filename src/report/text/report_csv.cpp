@@ -4,7 +4,6 @@
 #include "base/options/number_text.h"
 #include "report/record/config.h"
 #include "report/text/report_tables.h"
-#include "report/text/text_table.h"
 
 namespace eave {
 namespace {
@@ -33,6 +32,10 @@ constexpr std::array kEstimates = {NamedEstimate{"test_accuracy", &Variant::accu
                                    NamedEstimate{"samples_to_target", &Variant::samples_to_target},
                                    NamedEstimate{"bytes_to_target", &Variant::bytes_to_target}};
 
+void add_numbers(std::vector<std::string>& row, const std::vector<double>& values) {
+  for (const double value : values) row.push_back(csv_number(value));
+}
+
 void add_estimate(std::vector<std::string>& row, const std::optional<Estimate>& value) {
   row.push_back(value ? csv_number(value->mean) : "");
   row.push_back(value && value->low ? csv_number(*value->low) : "");
@@ -42,11 +45,9 @@ void add_estimate(std::vector<std::string>& row, const std::optional<Estimate>& 
 std::vector<std::string> row_of(const Variant& variant, const Comparison& comparison) {
   std::vector<std::string> row{variant.method, variant.place, variant.why_chosen};
   for (const std::string& name : comparison.differing) row.push_back(setting_in(variant.settings, name));
-  for (const double value :
-       {double(variant.ranks), double(variant.workers), variant.batch_per_rank, variant.total_batch,
-        variant.learning_rate, double(variant.chosen), double(variant.runs.size()), double(variant.finished.size())}) {
-    row.push_back(csv_number(value));
-  }
+  add_numbers(row, {double(variant.ranks), double(variant.workers), variant.batch_per_rank, variant.total_batch,
+                    variant.learning_rate, double(variant.chosen), double(variant.runs.size()),
+                    double(variant.finished.size())});
   for (const NamedEstimate& each : kEstimates) add_estimate(row, variant.*each.value);
   row.push_back(comparison.target ? csv_number(comparison.target->accuracy) : "");
   const TimeShares& shares = variant.shares;
@@ -63,24 +64,15 @@ std::vector<std::string> row_of(const RunRecord& run, const Variant& variant) {
     return row;
   }
   const RunSummary& summary = *run.summary;
-  for (const double value :
-       {summary.evaluation.center.accuracy, summary.evaluation.center.loss, summary.seconds, double(summary.steps),
-        summary.epochs, double(summary.samples), summary.samples_per_second, double(summary.bytes_per_rank)}) {
-    row.push_back(csv_number(value));
-  }
+  add_numbers(
+      row, {summary.evaluation.center.accuracy, summary.evaluation.center.loss, summary.seconds, double(summary.steps),
+            summary.epochs, double(summary.samples), summary.samples_per_second, double(summary.bytes_per_rank)});
   return row;
-}
-
-void add_scores(std::vector<std::string>& row, const ModelScore& score) {
-  row.push_back(csv_number(score.loss));
-  row.push_back(csv_number(score.accuracy));
 }
 
 std::vector<std::string> row_of(const std::string& name, const StepPoint& point, std::size_t columns) {
   std::vector<std::string> row{name, "training"};
-  for (const double value : {point.step, point.epoch, point.seconds, point.bytes, point.loss}) {
-    row.push_back(csv_number(value));
-  }
+  add_numbers(row, {point.step, point.epoch, point.seconds, point.bytes, point.loss});
   row.resize(columns);
   return row;
 }
@@ -88,18 +80,14 @@ std::vector<std::string> row_of(const std::string& name, const StepPoint& point,
 std::vector<std::string> row_of(const std::string& name, const EvaluationPoint& point) {
   const EvaluationRecord& record = point.record;
   std::vector<std::string> row{name, "evaluation"};
-  for (const double value : {double(record.step), record.epoch, record.seconds, point.bytes}) {
-    row.push_back(csv_number(value));
-  }
+  add_numbers(row, {double(record.step), record.epoch, record.seconds, point.bytes});
   row.emplace_back();
-  add_scores(row, record.center);
   const ModelScore none{std::nan(""), std::nan("")};
-  add_scores(row, record.validation.value_or(none));
+  std::vector<ModelScore> scores = {record.center, record.validation.value_or(none)};
   for (ModelScore WorkerScores::*const which : {&WorkerScores::mean, &WorkerScores::first, &WorkerScores::best})
-    add_scores(row, record.workers ? *record.workers.*which : none);
-  for (const double value : {record.distance_min, record.distance_mean, record.distance_max}) {
-    row.push_back(csv_number(value));
-  }
+    scores.push_back(record.workers ? *record.workers.*which : none);
+  for (const ModelScore& score : scores) add_numbers(row, {score.loss, score.accuracy});
+  add_numbers(row, {record.distance_min, record.distance_mean, record.distance_max});
   return row;
 }
 
@@ -108,15 +96,14 @@ std::vector<std::string> row_of(const std::string& name, const EvaluationPoint& 
 std::string variants_csv(const Comparison& comparison) {
   TextTable table{{"method", "place", "why_chosen"}, {}, 3 + comparison.differing.size()};
   for (const std::string& name : comparison.differing) table.titles.push_back("option " + name);
-  for (const char* name : {"ranks", "workers", "batch_per_rank", "total_batch", "lr", "chosen", "runs", "finished"}) {
-    table.titles.emplace_back(name);
-  }
+  const auto add = [&](std::initializer_list<const char*> names) {
+    table.titles.insert(table.titles.end(), names.begin(), names.end());
+  };
+  add({"ranks", "workers", "batch_per_rank", "total_batch", "lr", "chosen", "runs", "finished"});
   for (const NamedEstimate& each : kEstimates) {
     for (const char* part : {"", "_low", "_high"}) table.titles.push_back(std::string(each.name) + part);
   }
-  for (const char* name : {"target_accuracy", "computing", "exchanging", "waiting", "loading"}) {
-    table.titles.emplace_back(name);
-  }
+  add({"target_accuracy", "computing", "exchanging", "waiting", "loading"});
   for (const Variant& variant : comparison.variants) table.rows.push_back(row_of(variant, comparison));
   return to_csv(table);
 }

@@ -5,9 +5,9 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "report/compare/scaling_table.h"
+#include "report/record/config.h"
 #include "report/record/summary.h"
 #include "report/text/terminal.h"
-#include "report/text/text_table.h"
 
 namespace eave {
 namespace {
@@ -94,10 +94,7 @@ std::string scaling_text(const Comparison& comparison) {
 // "10 (3 variants), 20 (1), not set (2)"
 std::string values_of(const std::string& name, const std::vector<Variant>& variants) {
   std::map<std::string, int> counts;
-  for (const Variant& variant : variants) {
-    const auto found = variant.settings.find(name);
-    ++counts[found == variant.settings.end() ? "not set" : found->second];
-  }
+  for (const Variant& variant : variants) ++counts[setting_in(variant.settings, name, "not set")];
   std::string text;
   for (const auto& [value, count] : counts) {
     text += (text.empty() ? "" : ", ") + value + " (" + std::to_string(count) + ")";

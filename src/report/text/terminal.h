@@ -1,9 +1,10 @@
-// Helpers for text on a terminal.
+// Helpers for text and curves on a terminal.
 #pragma once
 
 #include <array>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 namespace eave {
 
@@ -39,5 +40,20 @@ std::string clock_text(double seconds);
 
 // At most the first `columns` characters of a text.
 std::string first_characters(const std::string& text, int columns);
+
+struct PlotPoint {
+  double x = 0, y = 0;
+};
+
+struct PlotStyle {
+  int columns = 72, rows = 8;  // of characters, including labels
+  // true: braille, 2 x 4 dots per character; false: ASCII, 1 x 2.
+  bool is_utf8 = false;
+};
+
+// Returns lines of at most style.columns characters. They show the curve between its lowest and highest value, which
+// are printed on the left. Points must be finite and in the order of x. Each column of dots shows the mean of its
+// points. Nothing is returned for fewer than two points, or too few columns.
+std::vector<std::string> text_plot(const std::vector<PlotPoint>& points, const PlotStyle& style);
 
 }  // namespace eave

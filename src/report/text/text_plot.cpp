@@ -1,5 +1,3 @@
-#include "report/text/text_plot.h"
-
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,6 @@
-#include "report/text/text_table.h"
-
 #include <algorithm>
+
+#include "report/text/report_tables.h"
 
 namespace eave {
 namespace {

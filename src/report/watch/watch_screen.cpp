@@ -5,8 +5,8 @@
 
 #include "base/options/quantities.h"
 #include "report/text/progress.h"
+#include "report/text/report_tables.h"
 #include "report/text/terminal.h"
-#include "report/text/text_table.h"
 
 namespace eave {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/text/text_plot.h"
+#include "report/text/terminal.h"
 #include "report/watch/watched_run.h"
 
 namespace eave {

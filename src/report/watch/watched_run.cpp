@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <variant>
 
 #include "base/formats/strict_json.h"
@@ -130,16 +129,14 @@ std::vector<PlotPoint> WatchedRun::accuracies() const {
 
 std::string WatchedRun::setting(const std::string& name) const { return setting_in(config_, name); }
 
-double WatchedRun::limit(const std::string& name) const { return std::atof(setting(name).c_str()); }
-
 double WatchedRun::share_done() const {
   double share = 0;
   const auto count = [&](double done, double all) {
     if (all > 0) share = std::max(share, std::min(done / all, 1.0));
   };
-  count(last_.epoch, limit("epochs"));
-  count(static_cast<double>(last_.step), limit("max-steps"));
-  count(static_cast<double>(last_.samples), limit("max-samples"));
+  count(last_.epoch, number_in(config_, "epochs"));
+  count(static_cast<double>(last_.step), number_in(config_, "max-steps"));
+  count(static_cast<double>(last_.samples), number_in(config_, "max-samples"));
   return share;
 }
 

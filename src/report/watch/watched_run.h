@@ -11,7 +11,7 @@
 #include "eave/recorder.h"
 #include "report/read/metrics_parser.h"
 #include "report/record/run_record.h"
-#include "report/text/text_plot.h"
+#include "report/text/terminal.h"
 
 namespace eave {
 
@@ -60,7 +60,6 @@ class WatchedRun {
   void take(const RunSummary& end) { end_ = end; }
   void take(const FailureLine& failure) { failure_ = failure; }
   void take(const OtherLine&) {}
-  double limit(const std::string& name) const;
   std::map<std::string, std::string> config_;
   std::string communicator_, model_;
   int ranks_ = 0, headers_ = 0;

@@ -46,13 +46,11 @@ void RunFollower::poll() {
 }
 
 std::vector<fs::path> WatchedRuns::run_directories() const {
+  if (holds_run(directory_)) return {directory_};
   std::error_code error;
-  if (fs::exists(directory_ / "metrics.jsonl", error)) return {directory_};
   std::vector<fs::path> found;
-  for (fs::directory_iterator entry(directory_, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code unreadable;
-    if (fs::exists(entry->path() / "metrics.jsonl", unreadable)) found.push_back(entry->path());
-  }
+  for (fs::directory_iterator entry(directory_, error), end; !error && entry != end; entry.increment(error))
+    if (holds_run(entry->path())) found.push_back(entry->path());
   return found;
 }
 
