@@ -7,6 +7,7 @@
 
 #include "app/compare/compare_runs.h"
 #include "eave/check.h"
+#include "test/expect_text.h"
 
 namespace eave {
 namespace {
@@ -133,12 +134,7 @@ TEST(Grid, of_lists_with_blanks_is_that_of_lists_without) {
 }
 
 std::string refused_grid(const std::vector<std::string>& words) {
-  try {
-    grid_of(words, 2);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "accepted";
+  return refusal_by([&] { grid_of(words, 2); });
 }
 
 TEST(Grid, of_an_option_given_twice_keeps_the_last_value_alone) {

@@ -1,10 +1,9 @@
 // Tests which ranks see rank 0's directory. The ranks are threads, and each gives a path of its own.
-#include "app/resume/directory_access.h"
-
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
+#include "app/resume/checkpoint_location.h"
 #include "test/temporary_directory.h"
 #include "test/transport/ranks.h"
 

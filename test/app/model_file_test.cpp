@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "eave/check.h"
+#include "test/expect_text.h"
 #include "test/temporary_directory.h"
 
 namespace eave {
@@ -25,17 +26,10 @@ struct ModelFile : testing::Test {
 
   // Reads the file and returns the error: its code and message.
   Error failure() const {
-    try {
-      read_model(read_safetensors(path), graph);
-    } catch (const Error& error) {
-      return error;
-    }
-    return {ExitCode::kDone, "nothing failed"};
+    return error_of([&] { read_model(read_safetensors(path), graph); });
   }
   void expect_failure(ExitCode code, const std::string& says) const {
-    const Error error = failure();
-    EXPECT_EQ(error.code(), code) << error.what();
-    EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+    expect_error([&] { read_model(read_safetensors(path), graph); }, code, {says});
   }
   void write_header(const std::string& header, std::size_t content_bytes) const {
     std::ofstream file(path, std::ios::binary);
@@ -88,15 +82,11 @@ TEST(Conventions, stand_in_the_metadata_of_models_whose_layers_have_them) {
   const std::string own = conventions(shrinking, {4, 4, 1}, TensorLayout::kEave);
   const std::string pytorch = conventions(shrinking, {4, 4, 1}, TensorLayout::kPytorch);
   for (const std::string& text : {own, pytorch}) {
-    EXPECT_NE(text.find("F.pad(x[:, :, ::S, ::S], (0, 0, 0, 0, n, n))"), std::string::npos) << text;
-    EXPECT_NE(text.find("cross-correlation"), std::string::npos) << text;
-    EXPECT_NE(text.find("1e-05"), std::string::npos) << text;
+    expect_parts(text, {"F.pad(x[:, :, ::S, ::S], (0, 0, 0, 0, n, n))", "cross-correlation", "1e-05"});
     EXPECT_EQ(text.find("dropout"), std::string::npos) << text;
   }
-  EXPECT_NE(own.find("* scale + shift"), std::string::npos) << own;
-  EXPECT_NE(own.find("height, width, channel"), std::string::npos) << own;
-  EXPECT_NE(pytorch.find("running_var + 1e-05) * weight + bias"), std::string::npos) << pytorch;
-  EXPECT_NE(pytorch.find("channel, height, width"), std::string::npos) << pytorch;
+  expect_parts(own, {"* scale + shift", "height, width, channel"});
+  expect_parts(pytorch, {"running_var + 1e-05) * weight + bias", "channel, height, width"});
 }
 
 TEST(Conventions, are_only_those_that_the_model_has) {
@@ -105,9 +95,7 @@ TEST(Conventions, are_only_those_that_the_model_has) {
       "max_pool 3 stride 2 pad 1; average_pool 2; local_response_norm; dropout 0.5; "
       "residual(conv2d 3 3x3 pad 1); global_pool; dense classes",
       {8, 8, 3}, TensorLayout::kEave);
-  for (const std::string line : {"max_pool: ", "\naverage_pool: ", "\nlocal_response_norm: ", "\ndropout P: "}) {
-    EXPECT_NE(text.find(line), std::string::npos) << text;
-  }
+  expect_parts(text, {"max_pool: ", "\naverage_pool: ", "\nlocal_response_norm: ", "\ndropout P: "});
   for (const std::string line : {"F.pad", "batch_norm", "flattened"})
     EXPECT_EQ(text.find(line), std::string::npos) << text;
 }
@@ -174,12 +162,7 @@ TEST_F(ModelFile, that_says_no_image_or_classes_describes_no_model) {
         R"({"model":"d","image":"-3x3x1","classes":"2"})", R"({"model":"d","image":"999999x3x1","classes":"2"})",
         R"({"model":"d","image":"3x3x1","classes":"0"})"}) {
     write_header(R"({"__metadata__":)" + std::string(metadata) + "}", 0);
-    try {
-      description_in(read_safetensors(path));
-      ADD_FAILURE() << metadata;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kBadData) << error.what();
-    }
+    EXPECT_EQ(error_of([&] { description_in(read_safetensors(path)); }).code(), ExitCode::kBadData) << metadata;
   }
 }
 

@@ -1,6 +1,4 @@
 // Tests that doctor names what killed MPI jobs have left behind, and nothing that belongs to a running job.
-#include "app/doctor/stale_job_files.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -11,7 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/doctor/doctor_probes.h"
 #include "base/host.h"
+#include "test/expect_text.h"
 
 namespace eave {
 namespace {
@@ -126,7 +126,7 @@ TEST_F(StaleJobFiles, are_session_directories_of_helpers_on_other_hosts) {
 TEST_F(StaleJobFiles, are_told_with_the_host_and_the_command_that_removes_them) {
   EXPECT_EQ(describe_stale_files("a", {}), "");
   const std::string text = describe_stale_files("a", {"/dev/shm/x.*", "/tmp/y"});
-  EXPECT_NE(text.find("on host a; to remove them: rm -r /dev/shm/x.* /tmp/y"), std::string::npos) << text;
+  expect_parts(text, {"on host a; to remove them: rm -r /dev/shm/x.* /tmp/y"});
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ const std::set<std::string> kComposed = {
     "app/commands/bench_comm_command.cpp: request.operation->reduction",
     "app/compare/compare_runs.cpp: (\"; about \" + clock_text(left) + \" to go\")",
     "app/compare/compare_runs.cpp: what",
-    "app/describe/help_command.cpp: text",
+    "app/main/commands.cpp: text",
     "app/main/launch.cpp: help",
     "app/main/main.cpp: eave::usage()",
     "app/commands/model_export.cpp: values.text(\"layout\")",

@@ -10,7 +10,8 @@
 #include "app/main/devices.h"
 #include "app/main/launch.h"
 #include "app/main/rank_consistency.h"
-#include "app/options/network_options.h"
+#include "app/options/shared_options.h"
+#include "app/run/run_settings.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
@@ -25,9 +26,8 @@ CommandLine bench_comm_command_line() {
   CommandLine line(
       "usage: [mpirun -np P] eave bench-comm [options]\n\nTimes exchanges between ranks, checks every result, and "
       "prints the columns of nccl-tests.");
-  std::vector<CommandLine::Member> operations;
-  for (const CommOperation& each : comm_operations()) operations.push_back({each.name, each.summary, {}});
-  line.add_family("Exchange", {"operation", OptionType::kText, "allreduce", "exchange to time"}, operations);
+  line.add_family("Exchange", {"operation", OptionType::kText, "allreduce", "exchange to time"},
+                  members_from(comm_operations()));
   line.add_group("Sizes and repetitions",
                  {{"min-bytes", OptionType::kBytes, "1KiB", "smallest size: bytes of float32 values on each rank"},
                   {"max-bytes", OptionType::kBytes, "16MiB", "upper limit of the sizes"},
@@ -94,11 +94,6 @@ void print_header(const BenchCommRequest& request, Transport& transport, const D
       count_text(request.iterations, "iteration").c_str(), request.warmup, bus_factor(ranks));
 }
 
-void warn_of_useless_link(const Transport& transport) {
-  const std::string useless = describe_useless_link(transport);
-  if (!useless.empty()) std::fprintf(stderr, "eave: warning: %s\n", printable(useless).c_str());
-}
-
 struct Totals {
   std::int64_t wrong = 0;
   double bus_gigabytes_per_second = 0;
@@ -126,7 +121,7 @@ void print_totals(const Totals& totals) {
 
 void time_sizes(const BenchCommRequest& request, Transport& transport, Device& device) {
   print_header(request, transport, device);
-  if (transport.rank() == 0) warn_of_useless_link(transport);
+  if (transport.rank() == 0) print_warning(describe_useless_link(transport));
   Totals totals;
   for (const std::size_t count : request.counts) {
     const std::unique_ptr<CommTrial> trial = request.operation->make(transport, device, count);
@@ -143,9 +138,7 @@ void time_sizes(const BenchCommRequest& request, Transport& transport, Device& d
 }
 
 void bench_on(Transport& bare, const CommandLine& line, const OptionValues& values, const BenchCommRequest& request) {
-  RankSettings settings{{"command", "bench-comm"}};
-  for (const auto& [name, value] : line.config_in_force(values)) settings["--" + name] = value;
-  require_same_start(bare, settings);
+  require_same_start(bare, settings_of_rank("bench-comm", line, values));
   const DevicePlan plan = choose_device(bare, values);
   const std::unique_ptr<Transport> nccl = make_nccl_link(bare, values, plan);
   Transport& link = nccl ? *nccl : bare;

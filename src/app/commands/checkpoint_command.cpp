@@ -53,7 +53,7 @@ namespace {
 
 bool is_option(const CommandLine& line, const std::string& word) {
   const std::size_t name = word.find_first_not_of('-');
-  return name != std::string::npos && line.parse({}).entries().contains(word.substr(name, word.find('=') - name));
+  return name != std::string::npos && line.declared().entries().contains(word.substr(name, word.find('=') - name));
 }
 
 CheckpointRequest read_checkpoint_request(const CommandLine& line, const std::vector<std::string>& words) {
@@ -219,7 +219,7 @@ void export_newest(const CheckpointRequest& request) {
   for (const std::int64_t step : steps_of(request)) {
     const std::string of_this = damage_of(request, step);
     if (!of_this.empty()) {
-      std::fprintf(stderr, "eave: warning: a newer checkpoint is passed over: %s\n", printable(of_this).c_str());
+      print_warning("a newer checkpoint is passed over: " + of_this);
       damage = of_this;
       continue;
     }

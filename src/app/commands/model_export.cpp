@@ -3,7 +3,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "app/options/output_options.h"
+#include "app/main/command_line.h"
+#include "app/options/shared_options.h"
 #include "base/files/file_errors.h"
 #include "base/files/output_file.h"
 #include "base/files/user_path.h"
@@ -49,12 +50,9 @@ std::vector<OptionSpec> export_options() {
   return {{"npy", OptionType::kPath, "",
            "new directory for a file per array, for numpy.load, and metadata.json, which says how to read them"},
           {"safetensors", OptionType::kPath, "", "new file for all arrays"},
-          {"layout",
-           OptionType::kText,
-           "pytorch",
-           "pytorch: names, shapes and order of inputs of PyTorch's modules, for NCHW images; eave: those of "
-           "model.safetensors, for NHWC images",
-           {"pytorch", "eave"}}};
+          choice("layout", {"pytorch", "eave"}, "pytorch",
+                 "pytorch: names, shapes and order of inputs of PyTorch's modules, for NCHW images; eave: those of "
+                 "model.safetensors, for NHWC images")};
 }
 
 void check_export(const OptionValues& values) {

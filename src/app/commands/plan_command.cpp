@@ -9,7 +9,7 @@
 #include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "app/main/plugins.h"
-#include "app/options/output_options.h"
+#include "app/options/shared_options.h"
 #include "base/files/output_file.h"
 #include "base/files/user_path.h"
 #include "base/options/option_values.h"
@@ -234,12 +234,6 @@ void take_given(const OptionValues& values, PlanReport& report) {
   sources.ranks_per_host = "as given";
 }
 
-bool is_hierarchical(const PlanMethod& method, const PlanNetwork& network) {
-  return network.ranks_per_host > 1 &&
-         (method.pattern == ExchangePattern::kGradientSums || method.pattern == ExchangePattern::kBlockingSums ||
-          method.pattern == ExchangePattern::kHiddenSums);
-}
-
 Plan plan_of(const PlanMethod& method, const PlanReport& report, const std::vector<int>& ranks) {
   Plan plan{method, {}};
   for (const int count : ranks) plan.rows.push_back(predict(report.run.basis, report.network, method, count));
@@ -255,7 +249,7 @@ PlanReport make_report(const PlanRequest& request) {
   for (PlanMethod method : request.methods) {
     set_periods(method, request.values, report.run);
     report.plans.push_back(plan_of(method, report, request.ranks));
-    if (!is_hierarchical(method, report.network)) continue;
+    if (report.network.ranks_per_host <= 1 || !sums_over_all(method.pattern)) continue;
     method.sums_by_host = false;
     report.plans.push_back(plan_of(method, report, request.ranks));
   }

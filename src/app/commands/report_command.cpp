@@ -7,7 +7,7 @@
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
-#include "app/options/output_options.h"
+#include "app/options/shared_options.h"
 #include "base/files/user_path.h"
 #include "base/options/option_values.h"
 #include "eave/check.h"

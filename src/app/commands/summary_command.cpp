@@ -5,9 +5,8 @@
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
-#include "app/options/output_options.h"
+#include "app/options/shared_options.h"
 #include "base/files/user_path.h"
-#include "base/printable.h"
 #include "eave/check.h"
 #include "report/read/run_reader.h"
 #include "report/record/run_directory.h"
@@ -49,14 +48,12 @@ std::vector<RunSummary> read_summaries(const std::vector<std::string>& directori
       if (!why.empty()) throw Error(ExitCode::kInputMissing, directory.string() + ": " + why);
       rows.push_back(read_summary_of_run(directory));
       if (state_of_run(directory) != RunState::kFinished)
-        std::fprintf(stderr, "eave: warning: %s: model.safetensors is missing, so the run's results are not complete\n",
-                     printable(directory.string()).c_str());
+        print_warning(directory.string() + ": model.safetensors is missing, so the run's results are not complete");
       if (holds_run(directory) && !has_end(directory))
-        std::fprintf(stderr, "eave: warning: %s: metrics.jsonl does not have the end that summary.json tells of\n",
-                     printable(directory.string()).c_str());
+        print_warning(directory.string() + ": metrics.jsonl does not have the end that summary.json tells of");
     } catch (const Error& unusable) {
       if (directories.size() == 1) throw;
-      std::fprintf(stderr, "eave: warning: left out: %s\n", printable(unusable.what()).c_str());
+      print_warning(std::string("left out: ") + unusable.what());
     }
   }
   if (rows.empty()) throw Error(ExitCode::kBadData, "there is no run to sum up; see what was left out");

@@ -15,6 +15,7 @@
 #include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "base/files/user_path.h"
+#include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "base/thread.h"
 #include "eave/check.h"
@@ -90,7 +91,7 @@ CommandLine watch_command_line() {
       "Shows a screen on a terminal, and plain lines elsewhere.\nEnds when the run does, with the run's exit code if "
       "it failed. If RUN_DIR holds several runs, watch follows the newest until Ctrl-C.");
   line.add_group("Display", {{"once", OptionType::kFlag, "off", "show the present state of the run, and exit"},
-                             {"plot", OptionType::kText, "loss", "curve to draw", {"loss", "accuracy", "off"}},
+                             choice("plot", {"loss", "accuracy", "off"}, "loss", "curve to draw"),
                              {"interval", OptionType::kSeconds, "",
                               "time between two screens (default: 0.5s) or two lines (default: 10s)"}});
   return line;
@@ -127,7 +128,7 @@ WatchRequest read_watch_request(const CommandLine& line, const std::vector<std::
                              : request.terminal.columns > 0 ? 0.5
                                                             : 10;
   if (!(request.interval_seconds >= 0.05 && request.interval_seconds <= 86400))
-    throw Error(ExitCode::kUsage, "--interval " + values.text("interval") + ": expected 50ms to a day");
+    refuse_option(values, "interval", "expected 50ms to a day");
   return request;
 }
 

@@ -14,12 +14,11 @@
 #include "app/compare/compare_runs.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
-#include "app/main/environment.h"
 #include "app/main/launch.h"
-#include "app/main/leave_signals.h"
 #include "app/main/plugins.h"
 #include "app/main/rank_consistency.h"
-#include "app/options/network_options.h"
+#include "app/options/option_sources.h"
+#include "app/options/shared_options.h"
 #include "app/run/run_settings.h"
 #include "base/files/directory_lock.h"
 #include "base/files/file_errors.h"
@@ -30,6 +29,7 @@
 #include "eave/check.h"
 #include "guard/leave.h"
 #include "report/record/config.h"
+#include "report/record/run_directory.h"
 #include "transport/core/failure.h"
 
 namespace eave {
@@ -126,7 +126,7 @@ void refuse_foreign(const std::filesystem::path& path) {
   std::error_code error;
   bool has_something = false;
   for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-    if (std::filesystem::exists(entry.path() / "metrics.jsonl", error)) return;
+    if (holds_run(entry.path())) return;
     has_something = has_something || !is_of_a_beginning(entry.path());
   }
   // Checked last: a part that begins at the same time writes its settings before its runs.
@@ -163,8 +163,8 @@ std::unique_ptr<DirectoryLock> lock_output(const std::filesystem::path& path, co
   make_named_directory(path, what);
   auto lock = std::make_unique<DirectoryLock>(path, lock_name(own), what);
   if (lock->former()) {
-    std::fprintf(stderr, "eave: warning: %s: took over the lock of a comparison that ended without freeing it (%s)\n",
-                 printable(what).c_str(), printable(lock->former()->describe()).c_str());
+    print_warning(what + ": took over the lock of a comparison that ended without freeing it (" +
+                  lock->former()->describe() + ")");
   }
   return lock;
 }
@@ -207,7 +207,7 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
   const CommandLine train_line = train_command_line();
   agree(job, [&] {
     const std::string unknown = train_line.warn_of_variables(environment);
-    if (job.rank() == 0 && !unknown.empty()) std::fprintf(stderr, "eave: warning: %s\n", printable(unknown).c_str());
+    if (job.rank() == 0) print_warning(unknown);
   });
   Grid grid;
   agree(job, [&] {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "app/compare/compare_grid.h"
+#include "app/main/command_line.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "base/options/spelling.h"
@@ -43,7 +44,7 @@ Method read_method(const std::string& text, const OptionValues& values) {
     if (grid_options().contains(name) || name == "ranks" || name == "batch") {
       refuse_option(values, "communicators", "'" + parts[i] + "': --" + name + " is the same for all methods");
     }
-    if (std::ranges::find(method.options, name, &Settings::value_type::first) != method.options.end())
+    if (has_setting(method.options, name))
       refuse_option(values, "communicators", "'" + text + "': " + name + " is given twice");
     method.options.emplace_back(name, value);
   }
@@ -79,8 +80,7 @@ std::vector<Method> methods_in(const OptionValues& own) {
 }
 
 bool sends_nothing(const Method& method) {
-  const auto kind = std::ranges::find(communicator_kinds(), method.communicator, &CommunicatorKind::name);
-  return kind != communicator_kinds().end() && kind->traits.exchanges == ExchangePattern::kNone;
+  return find_kind(communicator_kinds(), method.communicator).traits.exchanges == ExchangePattern::kNone;
 }
 
 // Takes the learning rate from the method's own options, and removes it there.
@@ -125,8 +125,7 @@ Settings budget_settings(const OptionValues& own, const Settings& of_train) {
   Settings settings = {{"epochs", kind == "epochs" ? value : "1000000"}};
   if (kind != "epochs") settings.emplace_back(kind == "samples" ? "max-samples" : "stop-after-" + kind, value);
   for (const auto& [name, unused] : of_train) {
-    if (std::ranges::find(settings, name, &Settings::value_type::first) != settings.end())
-      refuse_option(own, "budget", "contradicts --" + name + "; give one");
+    if (has_setting(settings, name)) refuse_option(own, "budget", "contradicts --" + name + "; give one");
   }
   return settings;
 }
@@ -195,11 +194,8 @@ std::vector<OptionSpec> compare_options() {
        "directory for a run directory per run; finished runs in it are kept"},
       {"part", OptionType::kText, "",
        "part of the comparison, for job arrays: 2/10 is the second tenth of the groups of runs"},
-      {"side-by-side",
-       OptionType::kText,
-       "auto",
-       "auto: train runs that share no host at the same time; off: one run after another",
-       {"auto", "off"}},
+      choice("side-by-side", {"auto", "off"}, "auto",
+             "auto: train runs that share no host at the same time; off: one run after another"),
       {"dry-run", OptionType::kFlag, "off",
        "print the runs, and estimate their time and bytes from a few steps of each"}};
 }

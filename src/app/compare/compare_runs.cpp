@@ -11,7 +11,7 @@
 #include "app/main/launch.h"
 #include "app/main/plugins.h"
 #include "app/main/rank_consistency.h"
-#include "app/resume/directory_access.h"
+#include "app/resume/checkpoint_location.h"
 #include "app/run/run_settings.h"
 #include "app/run/training_run.h"
 #include "base/host.h"
@@ -33,8 +33,7 @@ using Clock = std::chrono::steady_clock;
 
 // Checks those options of a run that can be checked before it begins.
 void check_values(const OptionValues& values, int ranks) {
-  const auto kind = std::ranges::find(communicator_kinds(), values.text("communicator"), &CommunicatorKind::name);
-  count_workers(*kind, values, ranks);
+  count_workers(find_kind(communicator_kinds(), values.text("communicator")), values, ranks);
   Schedule(values, 1 << 20, 1 << 20, 1);
   values.real("epochs");
   values.real("evaluate-every");
@@ -166,8 +165,7 @@ bool CompareRuns::was_run(const Cell& cell) const {
     config = read_config(directory / "config.json");
     if (state == RunState::kFinished) require_as_reported(directory);
   } catch (const Error& error) {
-    const std::string why = error_of_run(directory, error).what();
-    std::fprintf(stderr, "eave: warning: %s; the run is made anew\n", printable(why).c_str());
+    print_warning(std::string(error_of_run(directory, error).what()) + "; the run is made anew");
     return false;
   }
   require_same_comparison(config, line_.config_in_force(parse(cell, outputs_of(cell))), directory.string());

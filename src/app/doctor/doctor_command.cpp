@@ -11,7 +11,7 @@
 #include "app/main/launch.h"
 #include "app/main/machine.h"
 #include "app/main/rank_consistency.h"
-#include "app/options/network_options.h"
+#include "app/options/shared_options.h"
 #include "app/run/run_settings.h"
 #include "base/host.h"
 #include "base/printable.h"
@@ -25,15 +25,13 @@ CommandLine doctor_command_line() {
   CommandLine line(
       "usage: [mpirun -np P] eave doctor [options]\n\nChecks the ranks, hosts and network of a job as eave train "
       "would use them, and says what is wrong and what to do.");
-  std::vector<CommandLine::Member> datasets;
-  for (const DatasetKind& kind : dataset_kinds()) datasets.push_back({kind.name, kind.summary, kind.options});
   line.add_group(
       "Further checks",
       {{"run-dir", OptionType::kPath, ".", "directory that the job will write to"},
        {"check-images", OptionType::kFlag, "off",
         "with --data image-folder: decode all images, divided among the ranks of a host, and name the damaged ones"}});
   line.add_family("Data", {"data", OptionType::kText, "", "dataset that every host must have (default: none)"},
-                  datasets);
+                  members_from(dataset_kinds()));
   add_transport(line);
   line.add_group("Device", placement_options());
   return line;
@@ -109,11 +107,7 @@ std::string table_of(const JobFacts& job) {
 }
 
 void doctor_on(Transport& transport, const CommandLine& line, const OptionValues& values) {
-  RankSettings settings{{"command", "doctor"}};
-  for (const auto& [name, value] : line.config_in_force(values)) {
-    if (!options_of_files().contains(name) && name != "run-dir") settings["--" + name] = value;
-  }
-  require_same_start(transport, settings);
+  require_same_start(transport, settings_of_rank("doctor", line, values, "run-dir"));
   const JobFacts job = examine(transport, values);
   const std::vector<Finding> findings = judge(job);
   if (transport.rank() == 0) {

@@ -15,7 +15,7 @@
 #include <map>
 #include <sstream>
 
-#include "app/doctor/stale_job_files.h"
+#include "app/doctor/doctor_probes.h"
 #include "app/main/machine.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
@@ -88,11 +88,9 @@ std::uint32_t checksum_of_labels(const Dataset& dataset) {
 }
 
 std::string describe_data(const OptionValues& values, const std::vector<BadSample>& bad) {
-  const auto& kinds = dataset_kinds();
-  const auto kind = std::ranges::find(kinds, values.text("data"), &DatasetKind::name);
-  EAVE_CHECK(kind != kinds.end(), "--data is one of its choices");
-  const DataSplit data = bad.empty() ? kind->open(values) : kind->files->open_without(values, bad);
-  return kind->name +
+  const DatasetKind& kind = find_kind(dataset_kinds(), values.text("data"));
+  const DataSplit data = bad.empty() ? kind.open(values) : kind.files->open_without(values, bad);
+  return kind.name +
          format(": %lld training and %s, %d classes, labels %08x-%08x", static_cast<long long>(data.train->size()),
                 count_text(data.test->size(), "test sample").c_str(), data.train->classes(),
                 checksum_of_labels(*data.train), checksum_of_labels(*data.test)) +

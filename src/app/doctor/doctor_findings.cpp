@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "app/doctor/stale_job_files.h"
+#include "app/doctor/doctor_probes.h"
 #include "app/main/machine.h"
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"

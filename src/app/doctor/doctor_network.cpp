@@ -13,6 +13,7 @@
 #include "app/doctor/doctor_findings.h"
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
+#include "base/options/spelling.h"
 #include "report/text/terminal.h"
 
 namespace eave {
@@ -253,8 +254,7 @@ std::vector<Finding> judge_interfaces(const JobFacts& job, const std::vector<Hos
     findings.push_back(
         {Severity::kOk, "network", "which interface MPI takes cannot be told from here; hosts have " + all});
   }
-  std::string settings;
-  for (const std::string& each : first.network_settings) settings += (settings.empty() ? "" : ", ") + each;
+  const std::string settings = comma_list(first.network_settings);
   if (!settings.empty()) findings.push_back({Severity::kOk, "network", "settings in the environment: " + settings});
   return findings;
 }

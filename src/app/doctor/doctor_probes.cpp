@@ -12,7 +12,7 @@
 #include <limits>
 #include <sstream>
 
-#include "app/resume/directory_access.h"
+#include "app/resume/checkpoint_location.h"
 #include "base/files/file_errors.h"
 #include "base/files/output_file.h"
 #include "base/options/number_text.h"
@@ -26,11 +26,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-fs::path absolute_directory(const std::string& path) {
-  const fs::path directory = fs::absolute(path).lexically_normal();
-  return directory.has_filename() ? directory : directory.parent_path();
-}
 
 // How many names at the end of the path do not exist.
 int count_missing(fs::path directory) {
@@ -132,7 +127,7 @@ std::vector<Pairs> pair_all(std::vector<int> ranks, std::size_t most_rounds) {
 }  // namespace
 
 RunDirectoryFacts probe_run_directory(Transport& transport, const std::string& path) {
-  const fs::path directory = absolute_directory(path);
+  const fs::path directory = whole_path(path);
   std::istringstream first(transport.all_gather(std::to_string(count_missing(directory)) + " " + make_token())[0]);
   int missing = 0;
   std::string token;

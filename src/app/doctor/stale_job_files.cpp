@@ -1,5 +1,3 @@
-#include "app/doctor/stale_job_files.h"
-
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -14,6 +12,7 @@
 #include <optional>
 #include <system_error>
 
+#include "app/doctor/doctor_probes.h"
 #include "base/host.h"
 
 namespace eave {

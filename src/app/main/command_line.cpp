@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "app/main/environment.h"
 #include "app/main/plugins.h"
 #include "app/options/option_sources.h"
 #include "base/files/user_path.h"
@@ -74,27 +73,8 @@ std::string CommandLine::value_hint(const OptionSpec& spec) {
     for (const std::string& choice : spec.choices) hint += (hint.empty() ? "" : "|") + choice;
     return hint.size() <= 34 ? hint : "NAME";
   }
-  switch (spec.type) {
-    case OptionType::kPath:
-      return "PATH";
-    case OptionType::kPaths:
-      return "PATHS";
-    case OptionType::kInteger:
-      return "N";
-    case OptionType::kReal:
-      return "X";
-    case OptionType::kFlag:
-      return "on|off";
-    case OptionType::kBytes:
-      return "SIZE";
-    case OptionType::kSeconds:
-      return "TIME";
-    case OptionType::kRate:
-      return "RATE";
-    case OptionType::kText:
-      break;
-  }
-  return "TEXT";
+  const auto form = std::ranges::find(kForms, spec.type, &ValueForm::type);
+  return form == kForms.end() ? "TEXT" : form->hint;
 }
 
 std::span<const ValueForm> value_forms() { return kForms; }
@@ -115,9 +95,8 @@ void CommandLine::add_family(const std::string& title, const OptionSpec& selecto
       const auto known = std::ranges::find(group.options, option.name, &OptionSpec::name);
       if (known == group.options.end()) {
         group.options.push_back(option);
-      } else {
-        if (known->type != option.type || known->choices != option.choices)
-          throw Error(ExitCode::kInternal, "option --" + option.name + " is declared twice, differently");
+      } else if (known->type != option.type || known->choices != option.choices) {
+        throw Error(ExitCode::kInternal, "option --" + option.name + " is declared twice, differently");
       }
       owner.selector = selector.name;
       owner.members_of_selector = group_size;
@@ -127,11 +106,16 @@ void CommandLine::add_family(const std::string& title, const OptionSpec& selecto
   groups_.push_back(group);
 }
 
-OptionValues CommandLine::parse(const std::vector<std::string>& words, const char* const* environment) const {
+OptionValues CommandLine::declared() const {
   OptionValues values;
   for (const Group& group : groups_) {
     for (const OptionSpec& option : group.options) values.declare(option);
   }
+  return values;
+}
+
+OptionValues CommandLine::parse(const std::vector<std::string>& words, const char* const* environment) const {
+  OptionValues values = declared();
   const std::vector<Assignment> typed = from_command_line(words, values);
   const std::vector<Assignment> exported = read_environment(environment, values).settings;
   std::string config = text_of(typed, "config");
@@ -145,11 +129,7 @@ OptionValues CommandLine::parse(const std::vector<std::string>& words, const cha
 }
 
 std::string CommandLine::warn_of_variables(const char* const* environment) const {
-  OptionValues values;
-  for (const Group& group : groups_) {
-    for (const OptionSpec& option : group.options) values.declare(option);
-  }
-  return describe_unknown_variables(read_environment(environment, values).unknown);
+  return describe_unknown_variables(read_environment(environment, declared()).unknown);
 }
 
 const CommandLine::Disabler* CommandLine::disabler_of(const OptionValues& values, const std::string& name) const {
@@ -257,10 +237,7 @@ std::string CommandLine::help() const {
     }
   }
   text += forms_of(groups_);
-  const auto has_config = [](const Group& group) {
-    return std::ranges::find(group.options, "config", &OptionSpec::name) != group.options.end();
-  };
-  if (std::ranges::none_of(groups_, has_config)) return text;
+  if (!declared().entries().contains("config")) return text;
   return text +
          "\nValues come from defaults, then a file (--config), then the environment (EAVE_BATCH=64 for --batch), then "
          "the\n"

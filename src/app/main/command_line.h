@@ -32,6 +32,8 @@ class CommandLine {
   };
   void add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members);
 
+  OptionValues declared() const;  // every option, with its default
+
   // Reads options from all places. Throws Error(kUsage): unknown names (with the likely one), wrong values, and options
   // without effect because of the chosen members. `environment` is main's, null-terminated. Pass nullptr for a command
   // that EAVE_* do not concern, because they are settings of a training.
@@ -92,6 +94,23 @@ class CommandLine {
   std::map<std::string, Owner> owners_;
   std::map<std::string, std::vector<Disabler>> disablers_;  // by name of option
 };
+
+// The members of a family, one for each kind. Kinds of methods have options, others a name and a summary only.
+template <typename Kind>
+std::vector<CommandLine::Member> members_from(const std::vector<Kind>& kinds) {
+  std::vector<CommandLine::Member> result;
+  for (const Kind& kind : kinds) {
+    result.push_back({kind.name, kind.summary, {}});
+    if constexpr (requires { kind.options; }) result.back().options = kind.options;
+  }
+  return result;
+}
+
+// A text option with a few values, of which it takes one.
+inline OptionSpec choice(const std::string& name, const std::vector<std::string>& choices,
+                         const std::string& default_text, const std::string& help) {
+  return {name, OptionType::kText, default_text, help, choices};
+}
 
 // How the values of a type are written. Help and documents both use this table.
 struct ValueForm {

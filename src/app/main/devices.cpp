@@ -7,6 +7,7 @@
 #include <map>
 #include <sstream>
 
+#include "app/main/command_line.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
@@ -228,11 +229,8 @@ std::string describe_tuning(const Tuning& tuning) {
 
 std::vector<OptionSpec> placement_options() {
   return {
-      {"device",
-       OptionType::kText,
-       "auto",
-       "device that ranks compute on; auto: GPUs if every rank sees one, else the CPU",
-       {"auto", "cpu", "cuda"}},
+      choice("device", {"auto", "cpu", "cuda"}, "auto",
+             "device that ranks compute on; auto: GPUs if every rank sees one, else the CPU"),
       {"gpu", OptionType::kInteger, "", "cuda: number of the GPU that each rank takes (default: the first free one)"},
       {"share-gpu", OptionType::kFlag, "off", "cuda: allow several ranks on one GPU"}};
 }
@@ -240,11 +238,9 @@ std::vector<OptionSpec> placement_options() {
 std::vector<OptionSpec> device_options() {
   std::vector<OptionSpec> options = placement_options();
   options.push_back({"threads", OptionType::kInteger, "1", "cpu: number of threads per rank for computing"});
-  options.push_back({"precision",
-                     OptionType::kText,
-                     "tf32",
-                     "cuda: precision of products, with bf16 also of activations; parameters are always float32",
-                     {"fp32", "tf32", "bf16"}});
+  options.push_back(
+      choice("precision", {"fp32", "tf32", "bf16"}, "tf32",
+             "cuda: precision of products, with bf16 also of activations; parameters are always float32"));
   options.push_back(
       {"deterministic", OptionType::kFlag, "off", "cuda: use only algorithms that give the same bits each time"});
   options.push_back(

@@ -1,11 +1,10 @@
-#include "app/main/environment.h"
-
 #include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <span>
 
 #include "app/main/commands.h"
+#include "app/options/option_sources.h"
 #include "base/options/option_values.h"
 #include "base/options/spelling.h"
 #include "eave/check.h"
@@ -62,13 +61,8 @@ bool is_known_to_be_foreign(const Assignment& variable) {
 
 // Whether another command has this option: EAVE_SEEDS is for compare, and not a misspelt option of train.
 bool is_of_another_command(const std::string& name) {
-  const auto has_it = [&](const CommandLine::Group& group) {
-    return std::ranges::find(group.options, name, &OptionSpec::name) != group.options.end();
-  };
-  return std::ranges::any_of(commands(), [&](const NamedCommand& command) {
-    const CommandLine line = command.options();
-    return std::ranges::any_of(line.groups(), has_it);
-  });
+  return std::ranges::any_of(
+      commands(), [&](const NamedCommand& command) { return command.options().declared().entries().contains(name); });
 }
 
 void add_setting(std::vector<Assignment>& settings, const Assignment& variable) {

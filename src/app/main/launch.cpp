@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "app/main/rank_consistency.h"
+#include "base/printable.h"
 #include "base/thread.h"
 #include "eave/agreement.h"
 #include "eave/job.h"
@@ -124,26 +125,34 @@ int refuse_to_run(const std::exception_ptr& failure) {
   });
 }
 
-int run_command(const std::vector<std::string>& words, const std::string& help, const std::function<void()>& read,
-                const std::function<int()>& run) {
+void print_warning(const std::string& text) {
+  if (!text.empty()) std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str());
+}
+
+namespace {
+
+// The common part of run_command and run_command_once: help, or reading the words, then `run`.
+int read_and_run(const std::vector<std::string>& words, const std::string& help, const std::function<void()>& read,
+                 int (*refuse)(const std::exception_ptr&), const std::function<int()>& run) {
   if (asks_for_help(words)) return run_once([&] { std::fputs(help.c_str(), stdout); });
   try {
     read();
   } catch (const Error&) {
-    return refuse_to_run(std::current_exception());
+    return refuse(std::current_exception());
   }
   return run();
 }
 
+}  // namespace
+
+int run_command(const std::vector<std::string>& words, const std::string& help, const std::function<void()>& read,
+                const std::function<int()>& run) {
+  return read_and_run(words, help, read, refuse_to_run, run);
+}
+
 int run_command_once(const std::vector<std::string>& words, const std::string& help, const std::function<void()>& read,
                      const std::function<void()>& action) {
-  if (asks_for_help(words)) return run_once([&] { std::fputs(help.c_str(), stdout); });
-  try {
-    read();
-  } catch (const Error&) {
-    return refuse_once(std::current_exception());
-  }
-  return run_once(action);
+  return read_and_run(words, help, read, refuse_once, [&] { return run_once(action); });
 }
 
 }  // namespace eave

@@ -1,11 +1,11 @@
-#include "app/main/leave_signals.h"
-
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <mutex>
+
+#include "app/main/launch.h"
 
 namespace eave {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "app/main/commands.h"
 #include "app/main/launch.h"
-#include "app/main/leave_signals.h"
 #include "eave/check.h"
 #include "eave/options.h"
 #include "transport/mpi/mpi_library.h"

@@ -13,6 +13,7 @@
 #include "base/options/number_text.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
+#include "report/record/config.h"
 #include "transport/mpi/mpi_library.h"
 
 namespace eave {
@@ -37,12 +38,6 @@ RankSettings unpack_settings(const std::string& text) {
   return settings;
 }
 
-const std::string& value_in(const RankSettings& settings, const std::string& name) {
-  static const std::string kNotSet = "not set";
-  const auto found = settings.find(name);
-  return found == settings.end() ? kNotSet : found->second;
-}
-
 // " (node2, node3)" in a job on several hosts; else "".
 std::string name_hosts(const std::vector<std::size_t>& ranks, const std::vector<std::string>& hosts) {
   if (std::ranges::all_of(hosts, [&](const std::string& host) { return host == hosts.front(); })) return "";
@@ -62,7 +57,7 @@ std::string describe_difference(const std::string& name, const std::vector<RankS
   // Ranks by value, the value of the lowest rank first.
   std::vector<std::pair<std::string, std::vector<std::size_t>>> groups;
   for (std::size_t rank = 0; rank < of_ranks.size(); ++rank) {
-    const std::string& value = value_in(of_ranks[rank], name);
+    const std::string value = setting_in(of_ranks[rank], name, "not set");
     auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& each) { return each.first == value; });
     if (group == groups.end()) group = groups.insert(group, {value, {}});
     group->second.push_back(rank);
@@ -83,7 +78,7 @@ std::vector<std::string> describe_differences(const std::vector<RankSettings>& o
   std::vector<std::string> differences;
   for (const auto& [name, value] : of_ranks.front()) {
     const auto has_it = [&](const RankSettings& settings) { return settings.contains(name); };
-    const auto differs = [&](const RankSettings& settings) { return value_in(settings, name) != value; };
+    const auto differs = [&](const RankSettings& settings) { return setting_in(settings, name, "not set") != value; };
     if (std::all_of(of_ranks.begin(), of_ranks.end(), has_it) &&
         std::any_of(of_ranks.begin(), of_ranks.end(), differs)) {
       differences.push_back(describe_difference(name, of_ranks, hosts));

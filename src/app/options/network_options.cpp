@@ -1,8 +1,8 @@
-#include "app/options/network_options.h"
-
+#include <algorithm>
 #include <random>
 
 #include "app/main/launch.h"
+#include "app/options/shared_options.h"
 #include "base/options/quantities.h"
 #include "eave/check.h"
 #include "eave/decorators.h"
@@ -11,20 +11,14 @@
 namespace eave {
 
 void add_transport(CommandLine& line) {
-  std::vector<CommandLine::Member> members;
-  for (const TransportKind& kind : transport_kinds()) {
-    members.push_back({kind.name, kind.summary, {}});
-    if (kind.name == "threads") {
-      members.back().options = {{"ranks", OptionType::kInteger, "2", "number of ranks, as threads of this process"}};
-    }
-  }
-  line.add_family("Ranks and network",
-                  {"transport",
-                   OptionType::kText,
-                   "auto",
-                   "auto: under a launcher, nccl if every rank has its own GPU, else mpi; without a launcher, loopback",
-                   {"auto"}},
-                  members);
+  std::vector<CommandLine::Member> members = members_from(transport_kinds());
+  std::ranges::find(members, std::string("threads"), &CommandLine::Member::name)->options = {
+      {"ranks", OptionType::kInteger, "2", "number of ranks, as threads of this process"}};
+  line.add_family(
+      "Ranks and network",
+      choice("transport", {"auto"}, "auto",
+             "auto: under a launcher, nccl if every rank has its own GPU, else mpi; without a launcher, loopback"),
+      members);
 }
 
 std::vector<OptionSpec> link_options() {

@@ -47,27 +47,28 @@ std::string said_by(const po::error& error, const std::string& read) {
 
 std::string joined_value(const po::option& option) { return option.value.empty() ? "" : option.value.back(); }
 
-bool may_stand_alone(const OptionValues& values, const std::string& name) {
+// nullptr if there is no such option.
+const OptionSpec* find_spec(const OptionValues& values, const std::string& name) {
   const auto found = values.entries().find(name);
-  return found != values.entries().end() && may_stand_alone(found->second.spec);
+  return found == values.entries().end() ? nullptr : &found->second.spec;
 }
 
+bool is_path(const OptionSpec& spec) { return spec.type == OptionType::kPath || spec.type == OptionType::kPaths; }
+bool is_free_text(const OptionSpec& spec) { return spec.type == OptionType::kText && spec.choices.empty(); }
+
 void require_value(const OptionValues& values, const Assignment& assignment) {
-  const auto found = values.entries().find(assignment.name);
-  if (found == values.entries().end()) return;
-  const bool is_free = found->second.spec.type == OptionType::kText && found->second.spec.choices.empty();
-  if (!(is_free ? assignment.text : trimmed(assignment.text)).empty()) return;
-  throw Error(ExitCode::kUsage,
-              "--" + assignment.name + " (" + assignment.source + ") needs a value: " + found->second.spec.help);
+  const OptionSpec* const spec = find_spec(values, assignment.name);
+  if (!spec || !(is_free_text(*spec) ? assignment.text : trimmed(assignment.text)).empty()) return;
+  throw Error(ExitCode::kUsage, "--" + assignment.name + " (" + assignment.source + ") needs a value: " + spec->help);
 }
 
 // A file may not load code: the file can come from another person.
-void refuse_code(const OptionValues& values, const std::string& name, const std::string& path) {
-  const auto entry = values.entries().find(name);
-  if (entry == values.entries().end() || !entry->second.spec.never_from_file) return;
+void refuse_code(const OptionSpec& spec, const std::string& path) {
+  if (!spec.never_from_file) return;
   std::string variable(kEnvironmentPrefix);
-  for (const char c : name) variable += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  throw Error(ExitCode::kUsage, path + ": --" + name +
+  for (const char c : spec.name)
+    variable += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  throw Error(ExitCode::kUsage, path + ": --" + spec.name +
                                     " names code, and is not taken from a file; give it on the command line or as " +
                                     variable);
 }
@@ -88,21 +89,20 @@ void refuse_other_content(const std::string& content, const std::string& path) {
 
 // Refuses bytes that are not text. A damaged line may have lost its line end, so that the next setting has become part
 // of a comment. The message leaves out such bytes, because they are not safe for a terminal.
-void refuse_other_encodings(const std::string& line, int number, const std::string& path) {
+void refuse_other_encodings(const std::string& line, const std::string& place) {
   if (line.find('\0') != std::string::npos) {
-    throw Error(ExitCode::kUsage, path + ", line " + std::to_string(number) +
-                                      ": it holds a byte 0, which no text does; get the file again");
+    throw Error(ExitCode::kUsage, place + ": it holds a byte 0, which no text does; get the file again");
   }
   if (is_utf8(line)) return;
-  throw Error(ExitCode::kUsage, path + ", line " + std::to_string(number) +
-                                    ": it is not UTF-8 text; save the file as UTF-8, or get it again if it is damaged");
+  throw Error(ExitCode::kUsage,
+              place + ": it is not UTF-8 text; save the file as UTF-8, or get it again if it is damaged");
 }
 
-void refuse_no_setting(const std::string& line, int number, const std::string& path) {
+void refuse_no_setting(const std::string& line, const std::string& place) {
   const std::string_view text = trimmed(line);
   const bool is_remark = text.starts_with(';') || text.starts_with("//");
   if (!is_remark && !text.starts_with('=')) return;
-  throw Error(ExitCode::kUsage, path + ", line " + std::to_string(number) + ": '" + std::string(text) + "' " +
+  throw Error(ExitCode::kUsage, place + ": '" + std::string(text) + "' " +
                                     (is_remark ? "is no setting; a remark begins with #"
                                                : "names no option before its =; expected lines such as 'tau = 10'"));
 }
@@ -118,38 +118,29 @@ std::string settings_text(const std::string& content, const std::string& path) {
   std::istringstream lines(text);
   std::string line;
   for (int number = 1; std::getline(lines, line); ++number) {
-    refuse_other_encodings(line, number, path);
-    refuse_no_setting(line, number, path);
+    const std::string place = path + ", line " + std::to_string(number);
+    refuse_other_encodings(line, place);
+    refuse_no_setting(line, place);
     const std::size_t remark = line.find('#'), equals = line.find('=');
     if (remark == std::string::npos || equals > remark || remark == equals + 1) continue;
     if (std::isspace(static_cast<unsigned char>(line[remark - 1]))) continue;
-    throw Error(ExitCode::kUsage, path + ", line " + std::to_string(number) + ": '" + std::string(trimmed(line)) +
+    throw Error(ExitCode::kUsage, place + ": '" + std::string(trimmed(line)) +
                                       "': a # begins a remark, and no value has one; put a blank before a remark");
   }
   return text;
 }
 
 // Refuses quotes around a path: in a file they would become part of the path.
-void refuse_quotes(const OptionValues& values, const std::string& name, const std::string& text,
-                   const std::string& path) {
-  const auto entry = values.entries().find(name);
-  if (entry == values.entries().end() || text.empty() || (text.front() != '"' && text.front() != '\'')) return;
-  const OptionType type = entry->second.spec.type;
-  if (type != OptionType::kPath && type != OptionType::kPaths) return;
+void refuse_quotes(const OptionSpec& spec, const std::string& text, const std::string& path) {
+  if (!is_path(spec) || text.empty() || (text.front() != '"' && text.front() != '\'')) return;
   throw Error(ExitCode::kUsage,
-              path + ": --" + name + " " + text + ": leave out the quotes; a value is the whole line");
+              path + ": --" + spec.name + " " + text + ": leave out the quotes; a value is the whole line");
 }
 
 // Refuses a comment after ;, which other programs' files have. Texts, such as a model, may contain a ;.
-void refuse_remark(const OptionValues& values, const std::string& name, const std::string& text,
-                   const std::string& path) {
-  const auto entry = values.entries().find(name);
-  if (entry == values.entries().end() || text.find(';') == std::string::npos) return;
-  const OptionSpec& spec = entry->second.spec;
-  const bool is_text = spec.type == OptionType::kPath || spec.type == OptionType::kPaths ||
-                       (spec.type == OptionType::kText && spec.choices.empty());
-  if (is_text) return;
-  throw Error(ExitCode::kUsage, path + ": --" + name + " " + text + ": a remark begins with #, not with ;");
+void refuse_remark(const OptionSpec& spec, const std::string& text, const std::string& path) {
+  if (is_path(spec) || is_free_text(spec) || text.find(';') == std::string::npos) return;
+  throw Error(ExitCode::kUsage, path + ": --" + spec.name + " " + text + ": a remark begins with #, not with ;");
 }
 
 void refuse_twin(const std::vector<Assignment>& assignments, const std::string& name, const std::string& text,
@@ -198,7 +189,8 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
       }
       std::string text = joined_value(option);
       const bool is_bare = option.original_tokens.size() < 2;  // true for --flip, false for --flip ''
-      if (text.empty() && is_bare && may_stand_alone(values, option.string_key)) text = "on";
+      const OptionSpec* const spec = find_spec(values, option.string_key);
+      if (text.empty() && is_bare && spec && may_stand_alone(*spec)) text = "on";
       assignments.push_back({option.string_key, text, "command line"});
     }
   } catch (const po::error& error) {
@@ -253,9 +245,11 @@ std::vector<Assignment> from_file(const std::string& path, const OptionValues& v
       if (option.string_key == "config") {
         throw Error(ExitCode::kUsage, path + ": a configuration file cannot name another one");
       }
-      refuse_code(values, option.string_key, path);
-      refuse_remark(values, option.string_key, joined_value(option), path);
-      refuse_quotes(values, option.string_key, joined_value(option), path);
+      if (const OptionSpec* const spec = find_spec(values, option.string_key)) {
+        refuse_code(*spec, path);
+        refuse_remark(*spec, joined_value(option), path);
+        refuse_quotes(*spec, joined_value(option), path);
+      }
       refuse_twin(assignments, option.string_key, joined_value(option), path);
       assignments.push_back({option.string_key, joined_value(option), "file " + path});
     }

@@ -1,10 +1,9 @@
-#include "app/options/output_options.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string>
 
+#include "app/options/shared_options.h"
 #include "eave/check.h"
 #include "report/record/run_directory.h"
 

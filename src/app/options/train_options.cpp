@@ -1,8 +1,9 @@
 // The options of `eave train`.
+#include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/devices.h"
 #include "app/main/plugins.h"
-#include "app/options/network_options.h"
+#include "app/options/shared_options.h"
 #include "app/options/training_plan.h"
 #include "app/run/rank_guard.h"
 #include "app/run/schedule_length.h"
@@ -18,19 +19,6 @@
 namespace eave {
 namespace {
 
-template <typename Kind>
-std::vector<CommandLine::Member> members(const std::vector<Kind>& kinds) {
-  std::vector<CommandLine::Member> result;
-  for (const Kind& kind : kinds) {
-    if constexpr (requires { kind.options; }) {
-      result.push_back({kind.name, kind.summary, kind.options});
-    } else {
-      result.push_back({kind.name, kind.summary, {}});
-    }
-  }
-  return result;
-}
-
 void add_training(CommandLine& line) {
   line.add_group(
       "Model, batch and length of training",
@@ -41,11 +29,8 @@ void add_training(CommandLine& line) {
         {},
         model_names()},
        {"batch", OptionType::kInteger, "32", "samples per step: of each rank, or in total with --batch-means total"},
-       {"batch-means",
-        OptionType::kText,
-        "per-rank",
-        "whether --batch is the batch of each rank or of all ranks together",
-        {"per-rank", "total"}},
+       choice("batch-means", {"per-rank", "total"}, "per-rank",
+              "whether --batch is the batch of each rank or of all ranks together"),
        {"epochs", OptionType::kReal, "5", "passes over the training set, of all ranks together"},
        {"max-steps", OptionType::kInteger, "", "stop after this many steps, even if epochs are left"},
        {"max-samples", OptionType::kInteger, "", "stop when all ranks together have seen this many samples"},
@@ -56,18 +41,15 @@ void add_training(CommandLine& line) {
 
 void add_data(CommandLine& line) {
   line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset to train on"},
-                  members(dataset_kinds()));
+                  members_from(dataset_kinds()));
   line.add_group(
       "Order and augmentation of samples",
       {{"validation-share", OptionType::kReal, "",
         "share of the training set, such as 0.1, to hold out and evaluate beside the test set; the same samples for "
         "all seeds"},
-       {"sampling",
-        OptionType::kText,
-        "shard",
-        "shard: ranks split one permutation of the set; stratified: as shard, with every class's share in each part; "
-        "whole: each rank goes through the whole set",
-        {"shard", "stratified", "whole"}},
+       choice("sampling", {"shard", "stratified", "whole"}, "shard",
+              "shard: ranks split one permutation of the set; stratified: as shard, with every class's share in each "
+              "part; whole: each rank goes through the whole set"),
        {"crop", OptionType::kInteger, "0",
         "height and width in pixels of crops, at random places in training; 0: the size that the model is made for"},
        {"pad", OptionType::kInteger, "0", "pixels of zeros to add on each side before the crop"},
@@ -85,7 +67,7 @@ void disable(CommandLine::Member& member, const std::string& selector, const std
 
 // If a method updates the parameters itself, an optimizer has no effect, except for its weight decay.
 std::vector<CommandLine::Member> communicators() {
-  std::vector<CommandLine::Member> result = members(communicator_kinds());
+  std::vector<CommandLine::Member> result = members_from(communicator_kinds());
   for (std::size_t i = 0; i < result.size(); ++i) {
     const CommunicatorTraits& traits = communicator_kinds()[i].traits;
     if (!traits.uses_optimizer) disable(result[i], "optimizer", optimizer_kinds());
@@ -99,18 +81,13 @@ std::vector<OptionSpec> fault_options() {
   return {
       {"replica-hash-every", OptionType::kInteger, "100",
        "steps between checks that values which the method keeps equal on all ranks have the same bits; 0: no checks"},
-      {"on-replica-fault",
-       OptionType::kText,
-       "stop",
-       "if ranks differ in the check of --replica-hash-every, end the run (stop), or copy the majority's bits to the "
-       "others (repair)",
-       {"stop", "repair"}},
-      {"on-nonfinite",
-       OptionType::kText,
-       "skip",
-       "if a step's loss or gradient is not finite: leave the step out and count it (skip), end the run (abort), or "
-       "take all ranks back to the newest checkpoint (rollback); a second return to the same checkpoint ends the run",
-       {"skip", "abort", "rollback"}},
+      choice("on-replica-fault", {"stop", "repair"}, "stop",
+             "if ranks differ in the check of --replica-hash-every, end the run (stop), or copy the majority's bits to "
+             "the others (repair)"),
+      choice("on-nonfinite", {"skip", "abort", "rollback"}, "skip",
+             "if a step's loss or gradient is not finite: leave the step out and count it (skip), end the run (abort), "
+             "or take all ranks back to the newest checkpoint (rollback); a second return to the same checkpoint ends "
+             "the run"),
       {"nonfinite-limit", OptionType::kInteger, "10",
        "skip: end the run as diverged after this many steps in a row of one rank that are not finite"}};
 }
@@ -135,12 +112,9 @@ void add_output(CommandLine& line) {
       "Evaluation, checkpoints and results",
       {{"run-dir", OptionType::kPath, "", "directory for config.json, metrics.jsonl, summary.json, model.safetensors"},
        {"overwrite", OptionType::kFlag, "off", "replace the run that --run-dir holds"},
-       {"resume",
-        OptionType::kText,
-        "off",
-        "on: go on from the newest complete checkpoint in --run-dir; auto: start anew if there is none, and do nothing "
-        "if the run has ended; elastic: as auto, also if ranks or images were added or removed",
-        {"off", "on", "auto", "elastic"}},
+       choice("resume", {"off", "on", "auto", "elastic"}, "off",
+              "on: go on from the newest complete checkpoint in --run-dir; auto: start anew if there is none, and do "
+              "nothing if the run has ended; elastic: as auto, also if ranks or images were added or removed"),
        {"checkpoint", OptionType::kFlag, "on", "save checkpoints in --run-dir; off: the run cannot be resumed"},
        {"checkpoint-dir", OptionType::kPath, "",
         "directory for the checkpoints of this run only, for example on a larger disk; a resumed run finds it in "
@@ -162,23 +136,17 @@ void add_output(CommandLine& line) {
         "each evaluation also scores every worker on the whole test set; off: only the evaluation at the end of the "
         "run does"},
        {"evaluation-batch", OptionType::kInteger, "128", "samples per forward pass of an evaluation"},
-       {"batch-norm-statistics",
-        OptionType::kText,
-        "average",
-        "statistics of the evaluated and saved model: rank 0's (local), merged from all workers' (average), or "
-        "measured anew on training batches (recompute)",
-        {"local", "average", "recompute"}},
+       choice("batch-norm-statistics", {"local", "average", "recompute"}, "average",
+              "statistics of the evaluated and saved model: rank 0's (local), merged from all workers' (average), or "
+              "measured anew on training batches (recompute)"),
        {"recompute-batches", OptionType::kInteger, "100",
         "recompute: training batches to measure, of all ranks together; at most one pass over the training set"},
        {"log-every", OptionType::kInteger, "1", "steps per line of metrics.jsonl"},
        {"trace", OptionType::kFlag, "off",
         "write trace.json into --run-dir: what each rank did and when, for ui.perfetto.dev or chrome://tracing"},
        {"tensorboard", OptionType::kFlag, "off", "also write event files for TensorBoard into --run-dir"},
-       {"progress",
-        OptionType::kText,
-        "auto",
-        "progress display of a run; auto: a bar on a terminal, else lines",
-        {"auto", "bar", "lines", "off"}},
+       choice("progress", {"auto", "bar", "lines", "off"}, "auto",
+              "progress display of a run; auto: a bar on a terminal, else lines"),
        {"config", OptionType::kPath, "", "file to read options from, with lines such as 'tau = 10'"},
        {"print-config", OptionType::kFlag, "off", "print every option's value and source, and exit"}});
 }
@@ -195,17 +163,14 @@ CommandLine train_command_line() {
                   {"communicator", OptionType::kText, "allreduce", "method of averaging between ranks"},
                   communicators());
   line.add_group("Methods of your own", {plugin_option()});
-  line.add_family("Compression of exchanges", compression_option(), members(codec_kinds()));
+  line.add_family("Compression of exchanges", compression_option(), members_from(codec_kinds()));
   line.add_family("Optimizer", {"optimizer", OptionType::kText, "sgd", "update rule of each replica"},
-                  members(optimizer_kinds()));
+                  members_from(optimizer_kinds()));
   std::vector<OptionSpec> rate = Schedule::options();
-  rate.push_back({"on-drop",
-                  OptionType::kText,
-                  "none",
-                  "step: at each drop of the learning rate, restart workers from the center with new optimizer state "
-                  "(reset-to-center); for " +
-                      methods_that_reset(),
-                  {"none", "reset-to-center"}});
+  rate.push_back(choice("on-drop", {"none", "reset-to-center"}, "none",
+                        "step: at each drop of the learning rate, restart workers from the center with new optimizer "
+                        "state (reset-to-center); for " +
+                            methods_that_reset()));
   rate.push_back(extend_schedule_option());
   line.add_group("Learning rate, as a function of samples seen", rate);
   line.add_group("Faults and values that are not finite", fault_options());

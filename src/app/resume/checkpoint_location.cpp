@@ -19,11 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr const char *kDirectoryOption = "checkpoint-dir", *kOwner = "run.json", *kRun = "run_dir";
 
-fs::path whole_path(const fs::path& path) {
-  const fs::path whole = fs::absolute(path).lexically_normal();
-  return whole.has_filename() ? whole : whole.parent_path();
-}
-
 bool is_same(const fs::path& one, const fs::path& other) {
   std::error_code error;
   return whole_path(one) == whole_path(other) || fs::equivalent(one, other, error);
@@ -127,6 +122,11 @@ std::string settled(const OptionValues& values) {
 }
 
 }  // namespace
+
+fs::path whole_path(const fs::path& path) {
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  return whole.has_filename() ? whole : whole.parent_path();
+}
 
 void settle_checkpoint_directory(Transport& transport, OptionValues& values) {
   if (!values.has("run-dir") || !values.flag("checkpoint")) return;

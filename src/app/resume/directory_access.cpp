@@ -1,5 +1,3 @@
-#include "app/resume/directory_access.h"
-
 #include <chrono>
 #include <iterator>
 #include <random>
@@ -7,6 +5,7 @@
 #include <system_error>
 #include <thread>
 
+#include "app/resume/checkpoint_location.h"
 #include "base/files/output_file.h"
 #include "base/options/number_text.h"
 #include "report/record/run_directory.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "app/resume/checkpoint_location.h"
-#include "app/resume/directory_access.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
 #include "eave/agreement.h"
@@ -23,13 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 bool has_same_end(const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& now) {
-  const auto text = [](const auto& config, const char* name) {
-    const auto found = config.find(name);
-    return found == config.end() ? std::string() : found->second;
-  };
   for (const char* name :
        {"epochs", "max-steps", "max-samples", "stop-at-accuracy", "stop-after-time", "stop-after-bytes"}) {
-    if (!is_same_value(text(before, name), text(now, name))) return false;
+    if (!is_same_value(setting_in(before, name), setting_in(now, name))) return false;
   }
   return true;
 }

@@ -7,8 +7,9 @@
 #include <thread>
 #include <utility>
 
-#include "app/main/leave_signals.h"
+#include "app/main/launch.h"
 #include "base/host.h"
+#include "base/options/option_values.h"
 #include "base/printable.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
@@ -22,8 +23,7 @@ void check_limits(const Transport& transport, const OptionValues& values, bool i
   constexpr double kLeast = 1;  // ranks are checked many times within a limit
   for (const OptionSpec& option : guard_options()) {
     if (values.seconds(option.name) != 0 && values.seconds(option.name) < kLeast)
-      throw Error(ExitCode::kUsage, "--" + option.name + " " + values.text(option.name) +
-                                        ": expected a time from 1s up, or 0s for no limit");
+      refuse_option(values, option.name, "expected a time from 1s up, or 0s for no limit");
     if (!is_watched && values.given(option.name))
       throw Error(ExitCode::kUsage, "--" + option.name + " has no effect " +
                                         (transport.size() > 1 ? "in a comparison" : "with one rank"));

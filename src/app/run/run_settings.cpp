@@ -7,6 +7,7 @@
 #include "base/options/quantities.h"
 #include "base/printable.h"
 #include "eave/check.h"
+#include "report/record/config.h"
 
 namespace eave {
 namespace {
@@ -36,6 +37,15 @@ const std::set<std::string>& options_of_files() {
   return kOptions;
 }
 
+std::map<std::string, std::string> settings_of_rank(const std::string& command, const CommandLine& line,
+                                                    const OptionValues& values, const std::string& without) {
+  std::map<std::string, std::string> settings{{"command", command}};
+  for (const auto& [name, value] : line.config_in_force(values)) {
+    if (!options_of_files().contains(name) && name != without) settings["--" + name] = value;
+  }
+  return settings;
+}
+
 std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values) {
   std::set<std::string> others = words_in(std::string(kWatching) + kPlace + "async-order async-overlap replay");
   others.insert(options_of_files().begin(), options_of_files().end());
@@ -49,14 +59,10 @@ std::vector<std::pair<std::string, std::string>> settings_of_numbers(const Optio
 std::optional<SettingDifference> find_difference(const std::map<std::string, std::string>& saved,
                                                  const std::map<std::string, std::string>& mine,
                                                  const std::set<std::string>& free) {
-  const auto text = [](const auto& config, const std::string& name) {
-    const auto found = config.find(name);
-    return found == config.end() ? std::string("not set") : found->second;
-  };
   std::map<std::string, std::string> names = saved;
   names.insert(mine.begin(), mine.end());
   for (const auto& [name, unused] : names) {
-    const std::string before = text(saved, name), now = text(mine, name);
+    const std::string before = setting_in(saved, name, "not set"), now = setting_in(mine, name, "not set");
     if (!free.contains(name) && !is_same_value(before, now)) return SettingDifference{name, before, now};
   }
   return std::nullopt;

@@ -8,12 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include "eave/options.h"
+#include "app/main/command_line.h"
 
 namespace eave {
 
 // Options that name files. The files may be elsewhere on each host, and may be moved between two runs.
 const std::set<std::string>& options_of_files();
+
+// The settings of a command that its ranks must share: those in force, without options_of_files and `without`, which
+// concerns each rank by itself.
+std::map<std::string, std::string> settings_of_rank(const std::string& command, const CommandLine& line,
+                                                    const OptionValues& values, const std::string& without = "");
 
 // The options, with their values, that a run's numbers depend on. Left out are options for results, watching,
 // evaluation and the network. The order of exchanges is left out too, because a replay is given it.

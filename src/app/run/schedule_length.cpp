@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "app/main/command_line.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "eave/check.h"
@@ -120,20 +121,14 @@ ScheduleLength length_of(std::int64_t steps, const EpochSteps& epoch) {
 }
 
 OptionSpec extend_schedule_option() {
-  return {kOption,
-          OptionType::kText,
-          "",
-          "cosine, if a resumed run gets another length: use the schedule of the new length (stretch), or keep the "
-          "former schedule, and its last rate after its end (hold)",
-          {"stretch", "hold"}};
+  return choice(kOption, {"stretch", "hold"}, "",
+                "cosine, if a resumed run gets another length: use the schedule of the new length (stretch), or keep "
+                "the former schedule, and its last rate after its end (hold)");
 }
 
 std::int64_t steps_in(const OptionValues& values, const EpochSteps& epoch) {
   const double epochs = values.real("epochs");
-  if (!(epochs > 0 && epochs <= 1e6)) {
-    throw Error(ExitCode::kUsage,
-                "--epochs " + values.text("epochs") + ": expected a number above 0, at most a million");
-  }
+  if (!(epochs > 0 && epochs <= 1e6)) refuse_option(values, "epochs", "expected a number above 0, at most a million");
   std::int64_t steps = std::max<std::int64_t>(1, std::llround(epochs * static_cast<double>(epoch.steps())));
   if (values.has("max-samples")) {
     const std::int64_t of_step = std::min(epoch.of_step, epoch.samples);

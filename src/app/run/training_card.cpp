@@ -1,7 +1,7 @@
 // Describes a training job before it begins, and why it ended.
 #include <algorithm>
 
-#include "app/options/network_options.h"
+#include "app/options/shared_options.h"
 #include "app/options/training_plan.h"
 #include "app/run/training_job.h"
 #include "base/options/number_text.h"

@@ -129,7 +129,7 @@ void TrainingJob::plan_steps() {
   plan_.checkpoints.notes = metadata_of(model_description());
   plan_.checkpoints.notes.merge(notes_of(checked_));
   const double evaluate_every = values_.real("evaluate-every");
-  if (evaluate_every < 0) throw Error(ExitCode::kUsage, "--evaluate-every: expected epochs, or 0 for only at the end");
+  if (evaluate_every < 0) refuse_option(values_, "evaluate-every", "expected epochs, or 0 for only at the end");
   if (evaluate_every > 0) {
     plan_.evaluate_every_steps = std::max<std::int64_t>(1, std::llround(evaluate_every * steps_per_epoch));
   }
@@ -153,19 +153,15 @@ void TrainingJob::plan_steps() {
 void TrainingJob::plan_stop() {
   if (values_.has("stop-at-accuracy")) {
     plan_.stop_at_accuracy = values_.real("stop-at-accuracy");
-    if (!(plan_.stop_at_accuracy > 0 && plan_.stop_at_accuracy <= 1)) {
-      throw Error(ExitCode::kUsage, "--stop-at-accuracy " + values_.text("stop-at-accuracy") +
-                                        ": expected a share above 0 and at most 1, such as 0.9");
-    }
+    if (!(plan_.stop_at_accuracy > 0 && plan_.stop_at_accuracy <= 1))
+      refuse_option(values_, "stop-at-accuracy", "expected a share above 0 and at most 1, such as 0.9");
   }
   if (values_.has("stop-after-time")) plan_.stop_after_seconds = values_.seconds("stop-after-time");
   if (values_.has("stop-after-bytes")) plan_.stop_after_bytes = values_.bytes("stop-after-bytes");
   if (values_.has("stop-after-time") && !(plan_.stop_after_seconds > 0))
-    throw Error(ExitCode::kUsage,
-                "--stop-after-time " + values_.text("stop-after-time") + ": expected more than 0, such as 60s");
+    refuse_option(values_, "stop-after-time", "expected more than 0, such as 60s");
   if (values_.has("stop-after-bytes") && plan_.stop_after_bytes <= 0)
-    throw Error(ExitCode::kUsage,
-                "--stop-after-bytes " + values_.text("stop-after-bytes") + ": expected more than 0, such as 10GB");
+    refuse_option(values_, "stop-after-bytes", "expected more than 0, such as 10GB");
   plan_.ask_every_steps = std::max<std::int64_t>(1, sampler_->steps_per_epoch() / 20);
   if (values_.has("stop-at-accuracy")) refuse_useless_stop();
 }

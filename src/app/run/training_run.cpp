@@ -6,13 +6,12 @@
 #include <memory>
 #include <optional>
 
-#include "app/doctor/stale_job_files.h"
+#include "app/doctor/doctor_probes.h"
+#include "app/main/launch.h"
 #include "app/main/machine.h"
 #include "app/main/rank_consistency.h"
-#include "app/options/network_options.h"
-#include "app/options/output_options.h"
+#include "app/options/shared_options.h"
 #include "app/resume/checkpoint_location.h"
-#include "app/resume/directory_access.h"
 #include "app/resume/resumption.h"
 #include "app/run/rank_guard.h"
 #include "app/run/run_reporter.h"
@@ -36,23 +35,20 @@ namespace eave {
 namespace {
 
 void check_outputs(const OptionValues& values) {
-  for (const std::string option : {"overwrite", "tensorboard", "resume"}) {
-    const bool is_asked = option == "resume" ? may_resume(values) : values.flag(option);
-    if (is_asked && !values.has("run-dir")) {
-      throw Error(ExitCode::kUsage, "--" + option + " has no effect without --run-dir");
-    }
-  }
-  if (values.flag("trace") && !values.has("run-dir")) {
+  const auto refuse_if = [](bool is_useless, const std::string& option, const std::string& with) {
+    if (is_useless) throw Error(ExitCode::kUsage, "--" + option + " has no effect " + with);
+  };
+  const bool has_none = !values.has("run-dir");
+  for (const char* option : {"overwrite", "tensorboard"})
+    refuse_if(has_none && values.flag(option), option, "without --run-dir");
+  refuse_if(has_none && may_resume(values), "resume", "without --run-dir");
+  if (has_none && values.flag("trace"))
     throw Error(ExitCode::kUsage, "--trace needs --run-dir, where trace.json is to be written");
-  }
   for (const std::string option :
        {"checkpoint", "checkpoint-dir", "checkpoint-every", "keep", "keep-every", "require-checkpoint"}) {
-    if (values.given(option) && !values.has("run-dir")) {
-      throw Error(ExitCode::kUsage, "--" + option + " has no effect without --run-dir");
-    }
-    if (values.given(option) && option != "checkpoint" && !values.flag("checkpoint")) {
-      throw Error(ExitCode::kUsage, "--" + option + " has no effect with --checkpoint off");
-    }
+    refuse_if(has_none && values.given(option), option, "without --run-dir");
+    refuse_if(values.given(option) && option != "checkpoint" && !values.flag("checkpoint"), option,
+              "with --checkpoint off");
   }
   if (may_resume(values) && !values.flag("checkpoint")) {
     throw Error(ExitCode::kUsage, "--resume and --checkpoint off contradict each other; give one");
@@ -175,7 +171,7 @@ class TrainingRun {
                              (is_of_all ? " after the sum over all ranks, which does not tell whose it was" : "") +
                              "; what is not is left out (--on-nonfinite skip), and counted, this is told once";
     if (reporter_) return reporter_->warn(text);
-    std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str());
+    print_warning(text);
   }
 
   // Collective. A resumed run, and the next run of a comparison, reuse the result of an earlier check.

@@ -1,6 +1,7 @@
-// The options for ranks and links that `train` and `bench-comm` share.
+// Options that several commands share, and what is made of them.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,5 +29,13 @@ std::unique_ptr<Transport> make_shaped_link(Transport& bare, const OptionValues&
 std::string describe_shape(const OptionValues& values);
 // A sentence if a job of one rank has a shaped link, else "".
 std::string describe_useless_link(const Transport& transport);
+
+// Throws Error(kUsage) if two of these options name the same file, or if one names a file of a run, which would be
+// overwritten.
+void check_output_options(const OptionValues& values, std::initializer_list<const char*> options);
+
+// Throws Error(kUsage) if --run-dir is where image-folder looks for class folders: later runs would take it for a
+// class.
+void refuse_run_among_images(const OptionValues& values);
 
 }  // namespace eave
