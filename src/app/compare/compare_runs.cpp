@@ -20,6 +20,7 @@
 #include "eave/agreement.h"
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
+#include "report/compare/comparison.h"
 #include "report/read/run_reader.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
@@ -284,17 +285,13 @@ std::vector<const std::string*> CompareRuns::choose_rates() {
 int CompareRuns::best_rate(std::size_t group) const {
   const std::vector<std::string>& rates = grid_.groups[group].rates;
   if (rates.size() == 1) return 0;
-  int best = -1;
-  double accuracy = -1;
-  for (std::size_t i = 0; i < rates.size(); ++i) {
-    const std::filesystem::path directory = output_ / grid_.cell(group, rates[i], 1).name;
-    if (state_of_run(directory) != RunState::kFinished) continue;
-    const std::optional<ModelScore> score = read_summary_of_run(directory).evaluation.validation;
-    if (!score || score->accuracy <= accuracy) continue;
-    accuracy = score->accuracy;
-    best = static_cast<int>(i);
-  }
-  return best;
+  std::vector<std::filesystem::path> directories;
+  for (const std::string& rate : rates) directories.push_back(output_ / grid_.cell(group, rate, 1).name);
+  const Comparison compared = compare_runs(read_runs(directories), std::nullopt);
+  const auto best = std::ranges::find_if(compared.variants, &Variant::chosen);
+  if (best == compared.variants.end()) return -1;
+  const std::filesystem::path chosen = compared.runs[best->runs.front()].name;
+  return static_cast<int>(std::ranges::find(directories, chosen) - directories.begin());
 }
 
 }  // namespace eave

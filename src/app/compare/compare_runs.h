@@ -48,7 +48,7 @@ class CompareRuns {
   // Carries out the runs that have no results yet. `of_all`: the number of runs of the whole comparison, for the
   // progress lines. A diverged run is reported and does not end the comparison; any other failure does.
   void run(const std::vector<Cell>& cells, std::size_t of_all);
-  // The rate of each group whose first run has the best validation accuracy; nullptr if all of its runs diverged.
+  // The rate of each group that a report of its first runs chooses; nullptr if all of them diverged.
   std::vector<const std::string*> choose_rates();
   // Runs a few steps of the first cell of each group and prints what the comparison will cost. Writes no files.
   void estimate();
