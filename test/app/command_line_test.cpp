@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "eave/check.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {
@@ -110,7 +110,7 @@ TEST(CommandLine, a_value_it_prints_as_configuration_comes_back_whole_or_is_refu
   for (const std::string& text : not_held) {
     const OptionValues values = parse({"--name=" + text});
     EXPECT_EQ(values.text("name"), text);
-    expect_error([&] { sample().describe(values); }, ExitCode::kUsage, {"--name"});
+    expect_error(ExitCode::kUsage, "--name", [&] { sample().describe(values); });
   }
 }
 

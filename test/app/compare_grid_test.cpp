@@ -7,7 +7,7 @@
 
 #include "app/compare/compare_runs.h"
 #include "eave/check.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "eave/check.h"
 #include "test/communicator/worker.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "test/expect_text.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

@@ -3,7 +3,7 @@
 #include "app/main/commands.h"
 #include "app/options/option_sources.h"
 #include "eave/check.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "eave/check.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 #include "test/temporary_directory.h"
 
 namespace eave {
@@ -29,7 +29,7 @@ struct ModelFile : testing::Test {
     return error_of([&] { read_model(read_safetensors(path), graph); });
   }
   void expect_failure(ExitCode code, const std::string& says) const {
-    expect_error([&] { read_model(read_safetensors(path), graph); }, code, {says});
+    expect_error(code, says, [&] { read_model(read_safetensors(path), graph); });
   }
   void write_header(const std::string& header, std::size_t content_bytes) const {
     std::ofstream file(path, std::ios::binary);

@@ -5,7 +5,7 @@
 
 #include "eave/check.h"
 #include "eave/optimizer.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {
@@ -58,7 +58,7 @@ void expect_length(const Resumed& resumed, std::int64_t samples, std::int64_t la
 }
 
 void expect_refused(const Resumed& resumed, ExitCode code, const std::string& says) {
-  expect_error([&] { decide(resumed); }, code, {says});
+  expect_error(code, says, [&] { decide(resumed); });
 }
 
 TEST(ScheduleLength, is_that_of_the_run_while_its_length_does_not_change) {

@@ -11,7 +11,7 @@
 
 #include "app/doctor/doctor_probes.h"
 #include "base/host.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

@@ -5,7 +5,7 @@
 #include "app/main/commands.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

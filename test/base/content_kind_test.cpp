@@ -8,7 +8,7 @@
 
 #include "base/formats/safetensors.h"
 #include "eave/check.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

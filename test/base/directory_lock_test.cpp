@@ -19,7 +19,7 @@
 
 #include "base/host.h"
 #include "eave/check.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

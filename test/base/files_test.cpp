@@ -5,7 +5,7 @@
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
 #include "eave/check.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

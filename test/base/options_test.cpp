@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "eave/check.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

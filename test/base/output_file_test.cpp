@@ -9,8 +9,8 @@
 
 #include "base/files/input_file.h"
 #include "base/hash.h"
-#include "test/base/expectations.h"
 #include "test/base/failing_calls.h"
+#include "test/expectations.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

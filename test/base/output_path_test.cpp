@@ -21,8 +21,8 @@
 #include "base/files/output_file.h"
 #include "base/files/user_path.h"
 #include "eave/check.h"
-#include "test/base/expectations.h"
 #include "test/base/failing_calls.h"
+#include "test/expectations.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

@@ -3,7 +3,7 @@
 
 #include "base/formats/safetensors.h"
 #include "eave/check.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

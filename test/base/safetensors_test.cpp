@@ -10,7 +10,7 @@
 
 #include "base/hash.h"
 #include "eave/check.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

@@ -9,7 +9,7 @@
 
 #include "eave/check.h"
 #include "eave/options.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

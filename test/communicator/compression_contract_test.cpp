@@ -9,7 +9,7 @@
 
 #include "eave/job.h"
 #include "every_communicator.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 #include "transport/decorators/forwarding.h"
 #include "worker.h"

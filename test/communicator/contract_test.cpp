@@ -6,7 +6,7 @@
 
 #include "every_communicator.h"
 #include "recording_transport.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
 

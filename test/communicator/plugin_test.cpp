@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/temporary_directory.h"
 #include "test/transport/ranks.h"
 #include "worker.h"

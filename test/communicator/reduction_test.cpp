@@ -4,7 +4,7 @@
 
 #include "averaging_simulator.h"
 #include "simulator.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 #include "worker.h"
 

@@ -9,7 +9,7 @@
 
 #include "eave/decorators.h"
 #include "guard/watchdog_report.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

@@ -13,7 +13,7 @@
 
 #include "eave/check.h"
 #include "guard/leave.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

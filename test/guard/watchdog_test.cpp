@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "test/expect_text.h"
+#include "test/expectations.h"
 #include "test/program/program.h"
 
 namespace eave {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "report/compare/scaling_table.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

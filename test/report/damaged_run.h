@@ -14,7 +14,7 @@
 #include "report/record/json.h"
 #include "report/record/run_directory.h"
 #include "report/watch/watched_run.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

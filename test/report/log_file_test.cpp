@@ -13,7 +13,7 @@
 
 #include "eave/check.h"
 #include "report/record/metrics_writer.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/page/page_data.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

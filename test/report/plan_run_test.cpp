@@ -5,7 +5,7 @@
 
 #include "eave/check.h"
 #include "report/record/metrics_writer.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 #include "test/report/made_runs.h"
 
 namespace eave {
@@ -68,7 +68,7 @@ PlanRun read(const Steps& steps) {
 }
 
 void expect_refused(const std::filesystem::path& directory, ExitCode code, const std::string& says) {
-  expect_error([&] { read_plan_run(directory, pattern_of); }, code, {says});
+  expect_error(code, says, [&] { read_plan_run(directory, pattern_of); });
 }
 
 TEST(PlanRun, is_not_taken_for_one_of_means_where_lines_are_lost) {

@@ -9,7 +9,7 @@
 #include "eave/check.h"
 #include "report/page/page.h"
 #include "report/read/step_line.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "test/expect_text.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "report/compare/comparison.h"
-#include "test/expect_text.h"
+#include "test/expectations.h"
 #include "test/report/made_runs.h"
 
 namespace eave {

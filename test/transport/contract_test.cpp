@@ -9,7 +9,7 @@
 
 #include "eave/agreement.h"
 #include "test/allocations.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"
 #include "test/transport/timing.h"

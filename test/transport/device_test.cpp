@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "eave/decorators.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/transport/lazy_device.h"
 #include "test/transport/ranks.h"
 

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 #include "test/transport/services.h"
 

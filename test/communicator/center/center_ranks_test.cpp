@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "base/options/number_text.h"
-#include "test/base/expectations.h"
 #include "test/communicator/simulator.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "free_runs.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

@@ -7,9 +7,9 @@
 #include <functional>
 
 #include "eave/decorators.h"
-#include "test/base/expectations.h"
 #include "test/communicator/exchanges.h"
 #include "test/communicator/simulator.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

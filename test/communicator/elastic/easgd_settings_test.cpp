@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "eave/check.h"
-#include "test/base/expectations.h"
 #include "test/communicator/worker.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "eave/check.h"
-#include "test/base/expectations.h"
 #include "test/communicator/exchanges.h"
 #include "test/communicator/group_simulator.h"
 #include "test/communicator/told.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "communicator/elastic/easgd_tree_settings.h"
-#include "test/base/expectations.h"
 #include "test/communicator/exchanges.h"
 #include "test/communicator/group_simulator.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

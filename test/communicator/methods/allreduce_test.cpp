@@ -3,9 +3,9 @@
 
 #include <map>
 
-#include "test/base/expectations.h"
 #include "test/communicator/recording_transport.h"
 #include "test/communicator/simulator.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

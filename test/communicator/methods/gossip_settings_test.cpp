@@ -8,9 +8,9 @@
 #include <set>
 
 #include "eave/check.h"
-#include "test/base/expectations.h"
 #include "test/communicator/exchanges.h"
 #include "test/communicator/told.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

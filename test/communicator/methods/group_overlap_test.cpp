@@ -7,8 +7,8 @@
 #include "communicator/elastic/gossip_settings.h"
 #include "eave/check.h"
 #include "eave/decorators.h"
-#include "test/base/expectations.h"
 #include "test/communicator/exchanges.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

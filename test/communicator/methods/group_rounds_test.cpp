@@ -6,9 +6,9 @@
 #include "eave/agreement.h"
 #include "eave/check.h"
 #include "eave/decorators.h"
-#include "test/base/expectations.h"
 #include "test/communicator/recording_transport.h"
 #include "test/communicator/worker.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

@@ -3,9 +3,9 @@
 
 #include "eave/agreement.h"
 #include "eave/check.h"
-#include "test/base/expectations.h"
 #include "test/communicator/averaging_simulator.h"
 #include "test/communicator/recording_transport.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <map>
 
-#include "test/base/expectations.h"
 #include "test/communicator/worker.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

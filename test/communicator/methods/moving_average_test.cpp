@@ -1,9 +1,9 @@
 // asgd and mvasgd: SGD on one rank that evaluates an average of its iterates.
 #include <gtest/gtest.h>
 
-#include "test/base/expectations.h"
 #include "test/communicator/center/free_runs.h"
 #include "test/communicator/simulator.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

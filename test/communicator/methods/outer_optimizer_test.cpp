@@ -6,9 +6,9 @@
 
 #include "eave/agreement.h"
 #include "eave/check.h"
-#include "test/base/expectations.h"
 #include "test/communicator/averaging_simulator.h"
 #include "test/communicator/told.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/printable.h"
 #include "eave/agreement.h"
 #include "eave/transport.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "eave/job.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "eave/decorators.h"
-#include "test/base/expectations.h"
+#include "test/expectations.h"
 #include "test/transport/nccl/lazy_collectives.h"
 #include "test/transport/ranks.h"
 #include "test/transport/services.h"
