@@ -5,11 +5,13 @@
 quickstart_limit_s=300
 clang_format_version=14
 
-# Most objects are the same in the builds of several checks.
+# Most objects are the same in the builds of several checks. With relative paths build/test, build/mpich and build/cuda find
+# those of one another; build itself, a level higher, does not.
 use_compiler_cache() {
   mpi_launch/install_packages cache
   command -v ccache >/dev/null || return 0
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
+  export CCACHE_BASEDIR=$PWD
 }
 
 # Seconds that each of this machine's cores has been kept from it since it started, by others on the same host.

@@ -48,5 +48,9 @@ ${add}
 
 }  // namespace eave
 ")
+  # Compiled alone: its path is that of the build directory, and would keep a compiler cache from finding the objects of
+  # another one.
+  set_source_files_properties(${table} DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/..
+    PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(${family}_sources ${sources} ${table} PARENT_SCOPE)
 endfunction()
