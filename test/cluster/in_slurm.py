@@ -84,7 +84,7 @@ def compare_array(place):
 def requeue(place):
     """A job whose time is nearly over goes back into the queue, resumes, and ends with the bits of an undisturbed
     run."""
-    more = ["--epochs", "60"]
+    more = ["--epochs", "12", "--shape-compute", "2ms"]  # some seconds, mostly of sleep
     words = ["train", *hosts.TRAINING, *more, "--run-dir", place.run_dir(), "--resume", "auto"]
     job = slurm.Batch(place, "slurm-requeue", words=words)
     job.wait_until(lambda: job.steps(place.run_dir()) > 60, 40)

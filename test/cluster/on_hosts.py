@@ -8,7 +8,7 @@ import time
 import hosts
 import lab
 
-MORE = ["--epochs", "60", "--log-every", "20"]
+MORE = ["--epochs", "15", "--shape-compute", "3ms", "--log-every", "20"]  # some seconds, mostly of sleep
 LONG = [*hosts.TRAINING, *MORE]
 
 

@@ -46,7 +46,8 @@ def kill_and_resume(place, rank):
 
 FAULTS = [
     lab.Fault("F1", "kill -9 of a random rank, started again: the same bits",
-              lambda place: kill_and_resume(place, place.random.randrange(RANKS)), quick=8, full=200),
+              lambda place: kill_and_resume(place, place.random.randrange(RANKS)), quick=4, full=200, lane="times"),
     lab.Fault("F2", "kill -9 of rank 0, which keeps the files and a shard of the center: the same bits",
-              lambda place: kill_and_resume(place, 0), quick=4, full=50),
+              lambda place: kill_and_resume(place, 0), quick=4, full=50,
+              lane="times"),
 ]

@@ -26,5 +26,6 @@ def kill_mpirun(place):
 
 
 FAULTS = [
-    lab.Fault("F3", "kill -9 of mpirun: all ranks gone within 0.5 s, its directory free", kill_mpirun, quick=4, full=50),
+    lab.Fault("F3", "kill -9 of mpirun: all ranks gone within 0.5 s, its directory free", kill_mpirun, quick=4, full=50,
+              lane="times"),
 ]

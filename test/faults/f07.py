@@ -59,4 +59,4 @@ def slow_rank(place):
 
 
 FAULTS = [lab.Fault("F7", "a rank at a quarter of its speed: named within 50 steps, nobody else; asynchronous ones go on",
-                    slow_rank, quick=2, full=20)]
+                    slow_rank, quick=1, full=20, lane="alone")]

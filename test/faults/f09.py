@@ -58,4 +58,4 @@ def requeue(place):
 
 
 FAULTS = [lab.Fault("F9", "the same under Slurm: requeued, resumed, one log, one metrics file, the same bits",
-                    requeue, quick=1, full=5, waits=True)]
+                    requeue, quick=0, full=5)]

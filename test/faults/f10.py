@@ -98,12 +98,12 @@ def mistake(place):
 
 
 FAULTS = [
-    lab.Fault("F10", "a checkpoint cut at every length: the newest whole one is taken", cut, quick=1, full=1),
-    lab.Fault("F11", "every bit of header and manifest, and 100,000 of the values: never loaded", change, quick=1, full=1),
+    lab.Fault("F10", "a checkpoint cut at every length: the newest whole one is taken", cut, quick=0, full=1),
+    lab.Fault("F11", "every bit of header and manifest, and 100,000 of the values: never loaded", change, quick=0, full=1),
     lab.Fault("F12", "another run's file, a missing one, other numbers of ranks: refused, or elastic", mistake, quick=8,
               full=12),
     lab.Fault("F13", "writing fails at every call in turn: training goes on, the next checkpoint works", fail_writes,
-              quick=1, full=1),
-    lab.Fault("F14", "power is lost at every call in turn: the newest committed checkpoint loads", cut_power, quick=1,
+              quick=0, full=1),
+    lab.Fault("F14", "power is lost at every call in turn: the newest committed checkpoint loads", cut_power, quick=0,
               full=1),
 ]

@@ -41,7 +41,7 @@ class Fault:
     trial: Callable[["Place"], None]         # raises Failed or Skip; may return figures: {"exit_s": 1.2}
     quick: int                               # trials
     full: int
-    waits: bool = False                      # most of the time: with --quick those that do run beside the others
+    lane: str = "rest"                       # with --quick: tried beside other lanes; "alone": after them, beside nothing
 
 
 class Place:
@@ -254,6 +254,13 @@ def undisturbed(eave, ranks, *words):
 
 
 def last_step(run_dir):
+    """Returns the step of rank 0's last line. Those who wait for it ask often, so it looks at the file's end first."""
+    with open(pathlib.Path(run_dir) / "metrics.jsonl", "rb") as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - 16384))
+        end = file.read()
+    for line in reversed(end.split(b"\n")[1:-1]):
+        if b'"step"' in line and (each := json.loads(line))["type"] == "step" and each["rank"] == 0:
+            return each["step"]
     steps = [line["step"] for line in metrics_of(run_dir) if line["type"] == "step" and line["rank"] == 0]
     return max(steps, default=0)
 

@@ -1,6 +1,5 @@
 """How trials are tried, counted, described and kept: for test/faults/run and test/cluster/run."""
 import argparse
-import concurrent.futures
 import datetime
 import json
 import os
@@ -10,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import traceback
 
@@ -108,6 +106,7 @@ def parse(usage, names):
     parser.add_argument("--record", type=pathlib.Path,
                         help="what came out, with machine and date, as JSON; what it says of others stays")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the moments and ranks that are drawn")
+    parser.add_argument("--lane", help="those of this lane alone, one after another")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(names)
     if unknown:
@@ -116,32 +115,54 @@ def parse(usage, names):
     return arguments
 
 
+def try_in_turn(faults, eave, is_full, seed, keep):
+    """Tries one fault after another and prints what came out. Calls keep(results so far) after each."""
+    results, around = [], circumstances(is_full, seed)
+    width = max(len(fault.name) for fault in faults)
+    for fault in faults:
+        results.append(try_fault(fault, eave, is_full, seed) | around)
+        print(describe(results[-1], width), flush=True)
+        keep(results)
+    return results
+
+
+def try_side_by_side(faults, seed):
+    """Tries the faults of each lane in a process of its own, because a process has hosts of its own. Those of the lane
+    "alone" come last, with nothing beside them."""
+    with tempfile.TemporaryDirectory() as directory:
+        def begin(lane):
+            words = [*sys.argv, f"--seed={seed}", f"--lane={lane}", f"--record={directory}/{lane}"]
+            return subprocess.Popen([sys.executable, *words])
+
+        lanes = {fault.lane for fault in faults}
+        for some in (lanes - {"alone"}, lanes & {"alone"}):
+            for process in [begin(lane) for lane in sorted(some)]:
+                process.wait()
+        kept = [each for file in pathlib.Path(directory).iterdir() for each in json.loads(file.read_text())["results"]]
+    lost = {fault.name for fault in faults} - {each["fault"] for each in kept}
+    return kept + [{"fault": name, "outcome": "failed", "why": "its process ended early"} for name in sorted(lost)]
+
+
 def try_all(command, usage, faults):
     """Tries those that the command line names, or all; ends the program."""
     arguments = parse(usage, [fault.name for fault in faults])
     eave = find_program(arguments.eave)
-    width = max(len(fault.name) for fault in faults)
-    results, around = [], circumstances(arguments.full, arguments.seed)
-    print(f"seed {arguments.seed}")
+    is_lane = arguments.lane is not None
     chosen = [fault for fault in faults if (not arguments.names or fault.name in arguments.names)
-              and (fault.full if arguments.full else fault.quick)]
+              and (fault.full if arguments.full else fault.quick) and (not is_lane or fault.lane == arguments.lane)]
+    if not is_lane:
+        print(f"seed {arguments.seed}", flush=True)
 
-    one_at_a_time = threading.Lock()
+    def keep(results):
+        if arguments.record:
+            write_record(arguments.record, command, [fault.name for fault in faults], results)
 
-    def try_each(some):
-        for fault in some:
-            result = try_fault(fault, eave, arguments.full, arguments.seed) | around
-            with one_at_a_time:
-                results.append(result)
-                print(describe(result, width), flush=True)
-                if arguments.record:
-                    write_record(arguments.record, command, [fault.name for fault in faults], results)
-
-    beside = [fault for fault in chosen if fault.waits and not arguments.full]
-    with concurrent.futures.ThreadPoolExecutor(2) as lanes:
-        ends = [lanes.submit(try_each, some) for some in (beside, [fault for fault in chosen if fault not in beside])]
-    for end in ends:
-        end.result()
+    if arguments.full or len({fault.lane for fault in chosen}) < 2:
+        results = try_in_turn(chosen, eave, arguments.full, arguments.seed, keep)
+    else:
+        results = try_side_by_side(chosen, arguments.seed)
+        keep(results)
     counts = [sum(result["outcome"] == outcome for result in results) for outcome in ("passed", "failed", "skipped")]
-    print("{} passed, {} failed, {} skipped".format(*counts))
+    if not is_lane:
+        print("{} passed, {} failed, {} skipped".format(*counts))
     sys.exit(1 if counts[1] else 0)
