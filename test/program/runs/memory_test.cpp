@@ -15,6 +15,9 @@ namespace {
 constexpr int kBatch = 32;
 constexpr std::int64_t kEvaluationBatch = 128;  // the default
 
+// mlp reads Fashion-MNIST. The other models draw their images, and few of them, so that they are evaluated sooner.
+constexpr const char* kGrey =
+    " --data synthetic --synthetic-size 28 --synthetic-samples 1000 --synthetic-test-samples 256";
 constexpr const char* kColoured =
     " --data synthetic --synthetic-size 32 --synthetic-channels 3 --synthetic-samples 1000 "
     "--synthetic-test-samples 256";
@@ -43,7 +46,7 @@ void expect_within_bound(const std::string& model, ImageShape shape, const std::
 }
 
 TEST(PeakMemory, of_mlp_is_within_its_bound) { expect_within_bound("mlp", {28, 28, 1}, ""); }
-TEST(PeakMemory, of_lenet_is_within_its_bound) { expect_within_bound("lenet", {28, 28, 1}, ""); }
+TEST(PeakMemory, of_lenet_is_within_its_bound) { expect_within_bound("lenet", {28, 28, 1}, kGrey); }
 TEST(PeakMemory, of_resnet20_is_within_its_bound) { expect_within_bound("resnet20", {32, 32, 3}, kColoured); }
 TEST(PeakMemory, of_cifar7_is_within_its_bound) { expect_within_bound("cifar7", {28, 28, 3}, kColoured); }
 
