@@ -32,7 +32,7 @@ std::string describe(const InterfaceCall& call) {
     case InterfaceCall::Function::kStop:
       break;
   }
-  return "has taken leave (eave_stop)";
+  return "has left the job, as at the end of its program";
 }
 
 }  // namespace

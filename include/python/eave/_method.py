@@ -1,71 +1,121 @@
-"""Method, the base class of Averager and VectorAverager: a communicator that libeave.so runs over two vectors."""
+"""Method, the base class of averagers: a communicator over two vectors, and the order of its calls."""
+from __future__ import annotations
+
 import ctypes
 import operator
+from types import TracebackType
+from typing import Any, Optional, TypeVar, Union
 
-from . import _exit_hooks  # noqa: F401  imported because it installs the hooks that end a rank
-from ._library import USAGE, Error, Spent, call, job, start
+from . import _exit_hooks
+from ._caller import Line, at, find_line
+from ._error import CONFIGURATION, USAGE, Error
+from ._library import Spent, call, job
+from ._ranks import start
+
+Option = Union[str, int, float, bool, None]
+Self = TypeVar("Self", bound="Method")
+
+_kept: list[Any] = []  # vectors of averagers that an exception has left open: an exchange may still read them
 
 
 class Method:
-    """A communicator over two vectors, parameters and gradients, given by their addresses."""
+    """A communicator over two vectors, parameters and gradients, given by their addresses. As a context manager it is
+    closed at the end of the block. If an exception leaves the block, it does not wait for other ranks."""
 
-    def __init__(self, parameters, gradients, count, communicator, options):
+    def __init__(self, parameters: int, gradients: int, count: int, communicator: str, options: dict[str, Option]) -> None:
         start()
         words = [f"{name.replace('_', '-')}={_word(value)}" for name, value in sorted(options.items())]
         words.insert(0, f"communicator={communicator}")
-        self._handle = ctypes.c_void_p()
+        self._why_closed = ""
+        self._began: Optional[Line] = None  # where the step that is under way began
+        self._stage = _BETWEEN_STEPS
+        self._last_facts: Optional[tuple[str, tuple[float, int, int], int]] = None
+        self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
         call("open", " ".join(words).encode(), parameters, gradients, count, ctypes.byref(self._handle))
         job.open += 1
 
     @property
-    def description(self):
+    def description(self) -> str:
         """The method's equation with the numbers of this run, then its warnings."""
         return self._facts()[0]
 
     @property
-    def spent(self):
+    def spent(self) -> tuple[float, int, int]:
         """(seconds waited, bytes sent, operations) of this rank so far; after close(), up to then."""
         return self._facts()[1]
 
     @property
-    def steps_left_out(self):
+    def steps_left_out(self) -> int:
         """The number of steps that this rank has left out so far, because their gradient or loss was not finite."""
         return self._facts()[2]
 
-    def _facts(self):
+    def _facts(self) -> tuple[str, tuple[float, int, int], int]:
         if not self._handle:
+            assert self._last_facts is not None
             return self._last_facts
         spent = Spent()
         call("spent_by", self._handle, ctypes.byref(spent))
         return (job.library.eave_description(self._handle).decode(),
                 (spent.seconds_waiting, spent.bytes, spent.calls), job.library.eave_steps_left_out(self._handle))
 
-    def _has(self, trait):
+    def _has(self, trait: int) -> bool:
         return bool(job.library.eave_traits(self._handle) & trait)
 
-    def _call(self, name, *arguments):
+    def _refuse_closed(self, name: str) -> None:
         if not self._handle:
-            raise Error(USAGE, f"{name}: this averager is closed; make a new one, on all ranks")
+            raise Error(USAGE, f"{name}: this averager is closed{self._why_closed}; make a new one, on all ranks")
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        self._refuse_closed(name)
         call(name, self._handle, *arguments)
 
-    def _begin_step(self, learning_rate, samples=0, samples_everywhere=0):
-        """Collective. Call it before gradients are computed; it may change the parameters. If batches differ in size, pass
-        the samples of this rank and of all ranks. If both are 0, all ranks have the same weight in means."""
-        self._call("begin_step", _whole(samples), _whole(samples_everywhere), float(learning_rate))
+    @property
+    def _is_in_step(self) -> bool:
+        return self._stage != _BETWEEN_STEPS
 
-    def _before_update(self, loss_sum=0.0):
-        """Collective. Call it when the gradients are complete. Returns whether the optimizer must take its step. It
-        must not if the method moves the parameters itself, or if a gradient or the loss is not finite. `loss_sum` is
-        the sum over this rank's samples, for methods that weigh replicas by it."""
+    def _enter(self, name: str, before: int, after: int) -> None:
+        """Goes from one stage of a step to the next. Raises an Error if `name` is not the call whose turn it is."""
+        self._refuse_closed(name)
+        if self._stage != before:
+            raise Error(USAGE, f"{name}: {self._what_comes_first()}")
+        self._stage = after
+
+    def _what_comes_first(self) -> str:
+        if self._stage == _BETWEEN_STEPS:
+            return "no step has begun: call begin_step() first, before the gradients are computed"
+        missing = "before_update() and after_update()" if self._stage == _COMPUTING else "after_update()"
+        return f"the step that began{at(self._began)} has not ended: call {missing} first"
+
+    def _begin_step(self, learning_rate: float, samples: Any = 0, samples_everywhere: Any = 0) -> None:
+        numbers = _whole(samples), _whole(samples_everywhere), float(learning_rate)
+        _require_part(*numbers[:2])
+        self._enter("begin_step", _BETWEEN_STEPS, _COMPUTING)
+        try:
+            self._call("begin_step", *numbers)
+        except Error as error:
+            if error.code in (USAGE, CONFIGURATION):  # nothing has been done
+                self._stage = _BETWEEN_STEPS
+            raise
+        self._began = find_line()
+
+    def _before_update(self, loss_sum: float, has_gradient: Any = None) -> bool:
+        self._enter("before_update", _COMPUTING, _UPDATING)
         updates = ctypes.c_int()
-        self._call("before_update", float(loss_sum), ctypes.byref(updates))
+        if has_gradient is None:
+            self._call("before_update", float(loss_sum), ctypes.byref(updates))
+        else:
+            self._call("before_update_of", float(loss_sum), has_gradient, len(has_gradient), ctypes.byref(updates))
         return updates.value != 0
 
-    def _after_update(self):
-        """Collective. Call it when the parameters have been updated."""
+    def _after_update(self) -> None:
+        self._enter("after_update", _UPDATING, _BETWEEN_STEPS)
         self._call("after_update")
 
-    def close(self):
+    def _write_consensus(self, into: int) -> None:
+        self._enter("consensus", _BETWEEN_STEPS, _BETWEEN_STEPS)
+        self._call("consensus", into)
+
+    def close(self) -> None:
         """Collective. Ends the method on all ranks. Each rank keeps its own parameters; see consensus."""
         if self._handle:
             self._last_facts = self._facts()
@@ -73,8 +123,48 @@ class Method:
             call("close", handle)
             job.open -= 1
 
+    def _let_go(self) -> None:
+        """Gives the parameters and all else that belongs to the caller back, without any other rank. Called before
+        close(), and after an exception in its place."""
 
-def _whole(samples):
+    def _abandon(self, kind: type[BaseException]) -> None:
+        """Not collective. Leaves the method on this rank alone, because an exception has left its block. If the
+        exception ends the process, _exit_hooks ends the other ranks; if it is caught, their next call finds out."""
+        if not self._handle:
+            return
+        if _exit_hooks.is_alone():
+            try:
+                self.close()
+            except Exception:
+                pass  # the exception that left the block says more
+            return
+        self._last_facts = self._facts()
+        self._handle, self._why_closed = None, f", since {kind.__name__} left its block"
+        _kept.append(self._vectors_in_use())
+        self._let_go()
+        job.open -= 1
+        job.is_left_by_exit = job.is_left_by_exit or issubclass(kind, SystemExit)
+
+    def _vectors_in_use(self) -> Any:
+        """What must stay in memory as long as an exchange may be under way."""
+        return None
+
+    def __enter__(self: Self) -> Self:
+        self._refuse_closed("with")
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], exception: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._abandon(kind)
+
+
+_BETWEEN_STEPS, _COMPUTING, _UPDATING = range(3)
+
+
+def _whole(samples: Any) -> int:
     """Returns `samples` as an int from 0 to 2**63 - 1, or raises an Error. ctypes would silently cut off larger
     ones."""
     try:
@@ -86,5 +176,11 @@ def _whole(samples):
     raise Error(USAGE, f"begin_step: {str(samples)[:40]!r} samples; expected a whole number from 0 up")
 
 
-def _word(value):
+def _require_part(samples: int, samples_everywhere: int) -> None:
+    if (samples or samples_everywhere) and samples_everywhere < max(samples, 1):
+        raise Error(USAGE, f"begin_step: samples={samples} of this rank, but samples_everywhere={samples_everywhere}: "
+                           "expected the sum of `samples` over all ranks")
+
+
+def _word(value: Option) -> Option:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else value

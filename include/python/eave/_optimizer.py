@@ -1,10 +1,18 @@
 """The PyTorch optimizer of an Averager: which ones are refused, and Nesterov's momentum in SGD."""
-from ._library import USAGE, Error
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Sequence
+
+from ._error import USAGE, Error
 from ._tensors import parts_of
 
+if TYPE_CHECKING:
+    import torch
 
-def refuse_optimizer(torch, optimizer):
+
+def refuse_optimizer(optimizer: torch.optim.Optimizer) -> None:
     """Raises an Error if steps of the optimizer do not fit those of an Averager."""
+    import torch
     if isinstance(optimizer, torch.optim.LBFGS):
         raise Error(USAGE, "LBFGS evaluates the model several times in a step, which would need an exchange for each: take "
                            "an optimizer whose step() takes no closure")
@@ -12,17 +20,19 @@ def refuse_optimizer(torch, optimizer):
         raise Error(USAGE, "SparseAdam takes sparse gradients, which are not averaged: take Adam and sparse=False")
 
 
-def is_plain_sgd(torch, optimizer, decay):
+def is_plain_sgd(optimizer: torch.optim.Optimizer, decay: float) -> bool:
     """Whether the optimizer is SGD without momentum, with weight decay `decay` and one learning rate."""
+    import torch
     groups = optimizer.param_groups
     return type(optimizer) is torch.optim.SGD and all(
         not group["momentum"] and float(group["weight_decay"]) == decay and group["lr"] == groups[0]["lr"]
         for group in groups)
 
 
-def is_nesterov(torch, optimizer):
+def is_nesterov(optimizer: torch.optim.Optimizer) -> bool:
     """Whether the optimizer is SGD with Nesterov's momentum. Only SGD uses the form of EAMSGD:
     w <- m w - lr g(x + m w); x <- x + w, with parameters x + m w."""
+    import torch
     return isinstance(optimizer, torch.optim.SGD) and any(group["nesterov"] for group in optimizer.param_groups)
 
 
@@ -30,19 +40,20 @@ class LookAhead:
     """The vector from the parameters to the iterate: lr * momentum * buffer, with the rates of the step that made the
     parameters. The parameters of SGD with Nesterov's momentum are ahead of the iterate, on which exchanges work."""
 
-    def __init__(self, flat, parameters, optimizer):
+    def __init__(self, flat: torch.Tensor, parameters: Sequence[torch.Tensor], optimizer: torch.optim.Optimizer) -> None:
         import torch
-        self._torch, self._optimizer = torch, optimizer
+        self._optimizer = optimizer
         self._flat = torch.zeros_like(flat)
         self._parts = {id(each): part for each, part in zip(parameters, parts_of(self._flat, parameters))}
         self.update()
 
     @property
-    def address(self):
-        return self._flat.data_ptr()
+    def address(self) -> int:
+        return int(self._flat.data_ptr())
 
-    def update(self):
+    def update(self) -> None:
         """Computes the vector again. Call it after each step of the optimizer."""
+        import torch
         for group in self._optimizer.param_groups:
             factor = float(group["lr"]) * group["momentum"] if group["nesterov"] else 0.0
             for each in group["params"]:
@@ -51,4 +62,4 @@ class LookAhead:
                     continue
                 if buffer.shape != each.shape:
                     raise Error(USAGE, "the optimizer's momentum does not have the parameters' shapes")
-                self._torch.mul(buffer, factor, out=self._parts[id(each)])
+                torch.mul(buffer, factor, out=self._parts[id(each)])

@@ -1,8 +1,19 @@
 """Puts the tensors of a PyTorch model into one vector, and makes them equal on all ranks."""
-from ._library import USAGE, Error, broadcast, require_same
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Iterable, NoReturn, Optional, Sequence
+
+from ._error import USAGE, Error
+from ._ranks import broadcast, require_same
+
+if TYPE_CHECKING:
+    import torch
+
+    Trained = list[tuple[str, torch.nn.Parameter]]
+    Named = Sequence[tuple[str, torch.Tensor]]
 
 
-def list_trained(model, optimizer):
+def list_trained(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Trained:
     """Returns [(name, parameter)]: the trained parameters of the model, then the other ones of the optimizer."""
     trained = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
     known = {id(each) for _, each in trained}
@@ -14,18 +25,18 @@ def list_trained(model, optimizer):
     return trained
 
 
-def _others(model, trained):
+def _others(model: torch.nn.Module, trained: Named) -> Named:
     """Returns [(name, tensor)]: the frozen parameters and the buffers of the model."""
     known = {id(each) for _, each in trained}
-    frozen = [(name, each) for name, each in model.named_parameters() if id(each) not in known]
+    frozen: list[tuple[str, torch.Tensor]] = [(name, each) for name, each in model.named_parameters() if id(each) not in known]
     return frozen + list(model.named_buffers())
 
 
-def _refuse(name, tensor, why):
+def _refuse(name: str, tensor: torch.Tensor, why: str) -> NoReturn:
     raise Error(USAGE, f"parameter '{name}' ({str(tensor.dtype).removeprefix('torch.')} on {tensor.device}): {why}")
 
 
-def require_fit(model, trained):
+def require_fit(model: torch.nn.Module, trained: Trained) -> None:
     """Raises an Error that names the first parameter that cannot become a part of one vector."""
     import torch
     for name, each in trained:
@@ -44,17 +55,17 @@ def require_fit(model, trained):
     _refuse_shared_memory(trained, _others(model, trained))
 
 
-def _span(tensor):
+def _span(tensor: torch.Tensor) -> tuple[int, int]:
     """Returns the addresses of the tensor's first byte and of the byte after its last element."""
     last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride()))
     return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
 
 
-def _refuse_shared_memory(trained, others):
+def _refuse_shared_memory(trained: Named, others: Named) -> None:
     """Raises an Error if a trained parameter shares memory with itself or another tensor. The parameter becomes a view
     of another vector, so it would no longer share that memory."""
     import torch
-    spans = []
+    spans: list[tuple[str, int, int, str, bool]] = []
     for is_trained, group in ((True, trained), (False, others)):
         for name, each in group:
             if each.layout != torch.strided or each.is_meta or each.numel() == 0:
@@ -64,7 +75,7 @@ def _refuse_shared_memory(trained, others):
                 _refuse(name, each, "its elements share memory (expand)")
             spans.append((str(each.device), begin, end, name, is_trained))
     spans.sort(key=lambda span: span[:3])
-    furthest = None
+    furthest: Optional[tuple[str, int, int, str, bool]] = None
     for span in spans:
         if furthest and span[0] == furthest[0] and span[1] < furthest[2] and (span[4] or furthest[4]):
             first, second = sorted((furthest, span), key=lambda each: (not each[4], each[3]))
@@ -74,7 +85,7 @@ def _refuse_shared_memory(trained, others):
             furthest = span
 
 
-def place_in(flat, at, parameter):
+def place_in(flat: torch.Tensor, at: int, parameter: torch.Tensor) -> torch.Tensor:
     """Returns a view of `flat` from index `at` on that has the parameter's memory layout. An optimizer may already hold
     momentum in that layout, and fused optimizers take values in the order of memory."""
     import torch
@@ -85,7 +96,7 @@ def place_in(flat, at, parameter):
     return part.view(parameter.shape)
 
 
-def parts_of(flat, parameters):
+def parts_of(flat: torch.Tensor, parameters: Iterable[torch.Tensor]) -> list[torch.Tensor]:
     """Returns a view of `flat` for each parameter; the views follow each other without gaps."""
     parts, at = [], 0
     for each in parameters:
@@ -94,7 +105,7 @@ def parts_of(flat, parameters):
     return parts
 
 
-def flatten(parameters):
+def flatten(parameters: Sequence[torch.Tensor]) -> torch.Tensor:
     """Makes all parameters views of one vector, each in its own layout, and returns it."""
     import torch
     flat = torch.empty(sum(each.numel() for each in parameters), dtype=torch.float32, device=parameters[0].device)
@@ -104,7 +115,7 @@ def flatten(parameters):
     return flat
 
 
-def _describe_optimizer(optimizer, trained):
+def _describe_optimizer(optimizer: torch.optim.Optimizer, trained: Trained) -> list[str]:
     names = {id(each): name for name, each in trained}
     lines = [f"optimizer {type(optimizer).__name__}, with a state of {len(optimizer.state)} parameters"]
     for number, group in enumerate(optimizer.param_groups):
@@ -115,7 +126,7 @@ def _describe_optimizer(optimizer, trained):
     return lines
 
 
-def require_same_model(model, optimizer, trained):
+def require_same_model(model: torch.nn.Module, optimizer: torch.optim.Optimizer, trained: Trained) -> None:
     """Collective. Raises an Error with code 78, which names the first difference, unless model and optimizer are the
     same on all ranks."""
     lines = [f"parameter '{name}' of shape {tuple(each.shape)}, trained" for name, each in trained]
@@ -123,7 +134,7 @@ def require_same_model(model, optimizer, trained):
     require_same("\n".join(lines + _describe_optimizer(optimizer, trained)))
 
 
-def share_others(model, trained):
+def share_others(model: torch.nn.Module, trained: Trained) -> None:
     """Collective. Replaces the frozen parameters and the buffers by rank 0's."""
     import torch
     for name, each in _others(model, trained):

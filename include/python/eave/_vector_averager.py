@@ -1,14 +1,23 @@
-"""VectorAverager, a communicator over two vectors, whatever computed them."""
+"""VectorAverager, a communicator over two vectors, whatever computes their gradients."""
+from __future__ import annotations
+
 import ctypes
 import sys
+from typing import Any, Protocol
 
-from ._library import USAGE, Error
-from ._method import Method
+from ._error import USAGE, Error
+from ._method import Method, Option
 
 _FLOAT32 = "f", "<f" if sys.byteorder == "little" else ">f"  # ctypes' arrays name their byte order
 
 
-def _address(vector, what):
+class Vector(Protocol):
+    """A vector of float32 with a buffer that can be written: array.array("f", ...), NumPy's, ctypes'."""
+
+    def __len__(self) -> int: ...
+
+
+def _address(vector: Any, what: str) -> int:
     try:
         view = memoryview(vector)
         fits = view.format in _FLOAT32 and view.ndim == 1 and not view.readonly and view.contiguous and len(view) > 0
@@ -23,30 +32,42 @@ def _address(vector, what):
 class VectorAverager(Method):
     """Averages two vectors of float32 among ranks. `parameters` and `gradients` must not move in memory until close().
 
-        averager = eave.VectorAverager(x, g, "easgd", tau=10, lr=0.1)
-        for step in range(steps):
-            averager.begin_step(0.1)          # the learning rate; x may change here
-            g[:] = gradient_of(x)
-            if averager.before_update():      # g may have become the mean over all ranks
-                x -= 0.1 * g                  # in place
-            averager.after_update()
-        averager.consensus(model)             # into a third vector
-        averager.close()
+        with eave.VectorAverager(x, g, "easgd", tau=10, lr=0.1) as averager:
+            for step in range(steps):
+                averager.begin_step(0.1)          # the learning rate; x may change here
+                g[:] = gradient_of(x)
+                if averager.before_update():      # g may have become the mean over all ranks
+                    x -= 0.1 * g                  # in place
+                averager.after_update()
+            averager.consensus(model)             # into a third vector
 
     `options` are those of Averager, and lr and momentum of your update. With nesterov=True, x is ahead of the iterate:
-    see look_ahead.
+    see look_ahead. Without `with`, call close() on all ranks at the end.
     """
 
-    def __init__(self, parameters, gradients, communicator="allreduce", **options):
+    def __init__(self, parameters: Vector, gradients: Vector, communicator: str = "allreduce", **options: Option) -> None:
         self._vectors = [parameters, gradients]
         if len(parameters) != len(gradients):
             raise Error(USAGE, f"{len(parameters)} parameters, but {len(gradients)} gradients")
         super().__init__(_address(parameters, "parameters"), _address(gradients, "gradients"), len(parameters),
                          communicator, options)
 
-    begin_step, before_update, after_update = Method._begin_step, Method._before_update, Method._after_update
+    def begin_step(self, learning_rate: float, samples: int = 0, samples_everywhere: int = 0) -> None:
+        """Collective. Call it before gradients are computed; it may change the parameters. If batches differ in size,
+        pass the samples of this rank and of all ranks. If both are 0, all ranks have the same weight in means."""
+        self._begin_step(learning_rate, samples, samples_everywhere)
 
-    def look_ahead(self, velocity, factor):
+    def before_update(self, loss_sum: float = 0.0) -> bool:
+        """Collective. Call it when the gradients are complete. Returns whether the optimizer must take its step. It
+        must not if the method moves the parameters itself, or if a gradient or the loss is not finite. `loss_sum` is
+        the sum over this rank's samples, for methods that weigh replicas by it."""
+        return self._before_update(loss_sum)
+
+    def after_update(self) -> None:
+        """Collective. Call it when the parameters have been updated."""
+        self._after_update()
+
+    def look_ahead(self, velocity: Vector, factor: float) -> None:
         """Tells where the iterate is, on which exchanges work: parameters + factor * velocity. An exchange reads
         `velocity` when it needs it. Call this before the first step, with zeros, and after each update that changes the
         factor."""
@@ -55,10 +76,13 @@ class VectorAverager(Method):
         self._vectors[2:] = [velocity]
         self._call("look_ahead", _address(velocity, "velocity"), float(factor))
 
-    def consensus(self, into):
+    def consensus(self, into: Vector) -> None:
         """Collective, between steps. Writes the values to evaluate and save, which are equal on all ranks, to the
         vector `into`. Warns if they are still those with which all ranks began. Raises an Error with code 70 if vectors
         differ that the method keeps equal, and names the ranks."""
         if len(into) != len(self._vectors[0]):
             raise Error(USAGE, f"into: {len(into)} values for {len(self._vectors[0])} parameters")
-        self._call("consensus", _address(into, "into"))
+        self._write_consensus(_address(into, "into"))
+
+    def _vectors_in_use(self) -> Any:
+        return list(self._vectors)

@@ -1,0 +1,55 @@
+"""Error: a message for the person who started the job, and the exit code of the program."""
+from __future__ import annotations
+
+import re
+import unicodedata
+
+USAGE, PEER_LOST, CONFIGURATION = 64, 69, 78  # exit codes, as in eave.h
+
+# What the program's messages tell people to type, and what a Python program writes instead.
+_WORDS = (("to train with one rank, give --transport loopback", "to train with one rank, call eave.start('loopback') first"),
+          ("or train with --device cpu", "or keep the model on the CPU"),
+          ("train with --device cpu", "keep the model on the CPU"),
+          ("tell it by eave_look_ahead", "tell it by look_ahead()"),
+          ("; see --help", "; see eave train --help, with _ for -"))
+_OPTION_WITH_VALUE = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*) (\S+) \(the options\)")
+_OPTION = re.compile(r"(?<![\w=/.-])--(?!preset\b|mpi\b|help\b)([a-z][a-z0-9-]*)")
+_WORD_WITH_VALUE = re.compile(r"(?<![\w/.-])([a-z]+(?:-[a-z]+)+)(?==)")
+
+
+def printable(text: str) -> str:
+    """Replaces control characters by "?", as libeave.so does: file names may contain anything, also terminal
+    commands."""
+    return "".join("?" if unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") else letter for letter in text)
+
+
+def _python_name(name: str) -> str:
+    return name.replace("-", "_")
+
+
+def in_words_of_python(message: str, options: str = "") -> str:
+    """Returns a message of libeave.so as a Python program would say it: tau=0 for --tau 0, limit_step=1s for
+    limit-step=1s. `options` are those of the averager, "name=value name=value", if the message is about them."""
+    for of_program, of_python in _WORDS:
+        message = message.replace(of_program, of_python)
+    if options:
+        message = _OPTION_WITH_VALUE.sub(lambda found: f"{_python_name(found[1])}={found[2]}", message)
+        message = _OPTION.sub(lambda found: _python_name(found[1]), message)
+        for name in (word.partition("=")[0] for word in options.split() if "-" in word.partition("=")[0]):
+            message = re.sub(rf"(?<![\w/.-]){re.escape(name)}(?![\w-])", _python_name(name), message)
+    return _WORD_WITH_VALUE.sub(lambda found: _python_name(found[1]), message)
+
+
+class Error(RuntimeError):
+    """The message says what happened and what to do. `code` is the exit code of the program if nothing catches the
+    error.
+
+    `is_shared`: all ranks have this error, so only rank 0 prints it."""
+
+    def __init__(self, code: int, message: str, is_shared: bool = False) -> None:
+        super().__init__(printable(message))
+        self.code = code
+        self.is_shared = is_shared
+
+
+Error.__module__ = "eave"  # so that tracebacks show the name by which users know it

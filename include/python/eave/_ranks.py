@@ -1,0 +1,81 @@
+"""The ranks of the job: joining and leaving it, and values that they share."""
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Sequence
+
+from ._library import call, job, load
+
+
+def start(transport: str = "auto") -> None:
+    """Collective. Joins the ranks that the launcher started. The first Averager calls it if nothing has called it
+    yet."""
+    load()
+    if job.place is None:
+        call("start", transport.encode())
+        job.place, job.process = (job.library.eave_rank(), job.library.eave_size()), os.getpid()
+
+
+def stop() -> None:
+    """Collective. Leaves the job. It is called automatically when the process exits."""
+    if job.library is not None:
+        call("stop")
+        job.is_stopped = job.place is not None
+
+
+def _place() -> tuple[int, int]:
+    start()
+    assert job.place is not None
+    return job.place
+
+
+def rank() -> int:
+    """This process's number among the ranks of the job, from 0."""
+    return _place()[0]
+
+
+def size() -> int:
+    """The number of ranks in the job; 1 without a launcher."""
+    return _place()[1]
+
+
+def sum_over_ranks(values: Sequence[float]) -> list[float]:
+    """Collective. Returns a list: the sum over ranks of each of `values`, such as losses and counts. All ranks pass
+    equally many numbers."""
+    start()
+    numbers = (ctypes.c_double * len(values))(*values)
+    call("sum", numbers, len(values))
+    return list(numbers)
+
+
+def require_same(text: str) -> None:
+    """Collective. Raises an Error with code 78, which has the first lines that differ, unless all ranks pass rank 0's
+    text."""
+    call("require_same", text.encode())
+
+
+def broadcast(address: int, count: int) -> None:
+    """Collective. Replaces `count` bytes at this address by those of rank 0."""
+    call("broadcast", address, count)
+
+
+def text_of_first_rank(text: str) -> str:
+    """Collective. Returns rank 0's text on all ranks."""
+    mine = text.encode()
+    length = ctypes.c_int64(len(mine))
+    broadcast(ctypes.addressof(length), ctypes.sizeof(length))
+    letters = ctypes.create_string_buffer(mine, max(length.value, len(mine)) + 1)
+    broadcast(ctypes.addressof(letters), length.value)
+    return letters.raw[:length.value].decode()
+
+
+def texts_of_ranks(text: str) -> list[str]:
+    """Collective. Returns the texts of all ranks, in their order."""
+    me, ranks, mine = rank(), size(), text.encode()
+    lengths = [int(length) for length in sum_over_ranks([len(mine) if each == me else 0 for each in range(ranks)])]
+    longest = max(lengths)
+    letters = [0.0] * (longest * ranks)
+    letters[me * longest:me * longest + len(mine)] = map(float, mine)
+    sums = [int(letter) for letter in sum_over_ranks(letters)] if longest else []
+    return [bytes(sums[each * longest:each * longest + lengths[each]]).decode() for each in range(ranks)]
