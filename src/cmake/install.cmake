@@ -54,13 +54,14 @@ if(TARGET eave_cuda)
 endif()
 install(DIRECTORY include/eave TYPE INCLUDE)
 install(FILES include/eave.h TYPE INCLUDE)
-install(DIRECTORY include/python/eave DESTINATION ${CMAKE_INSTALL_DATADIR}/eave/python FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
+install(DIRECTORY include/python/eave DESTINATION ${CMAKE_INSTALL_DATADIR}/eave/python FILES_MATCHING PATTERN "*.py" PATTERN py.typed
+        PATTERN __pycache__ EXCLUDE)
 install(FILES LICENSE TYPE DOC)
 install(DIRECTORY include/examples TYPE DOC)
 
 file(GLOB documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS *.md mpi_launch/*.md mpi_launch/guide/*.md src/*.md src/*/*.md src/*/*/*.md
      kernels/*.md include/*.md test/*.md test/gpu/*.md bench/*.md bench/questions/*.md
-     bench/results/*.md bench/results/*.json bench/results/*.svg include/examples/*.cpp)
+     bench/results/*.md bench/results/*.json bench/results/*.svg include/examples/*.cpp include/examples/*.py)
 foreach(document ${documents} include/eave.h kernels/cpu/wide/split_parts.h src/report/record/trace_file.h)
   get_filename_component(directory ${document} DIRECTORY)
   install(FILES ${document} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${directory})
@@ -91,3 +92,6 @@ get_property(descriptions GLOBAL PROPERTY eave_descriptions)
 add_custom_target(eave_descriptions ALL DEPENDS ${descriptions})
 
 include(src/cmake/package.cmake)
+if(SKBUILD)  # set by scikit-build-core, which pip calls
+  include(src/cmake/wheel.cmake)
+endif()
