@@ -135,7 +135,13 @@ install_pytorch() {
     skipped+=("tests with PyTorch: it cannot be installed from PyPI here, or not within 10 minutes")
 }
 
-check_tests() { mpi_launch/install_packages browser install && install_pytorch && ./test/run --quick --werror; }
+# From PyPI likewise, for the types of the Python package.
+install_mypy() {
+  mpi_launch/install_packages wheel
+  timeout 300 python3 test/python/tools.py || skipped+=("types of the Python package: mypy cannot be installed from PyPI here")
+}
+
+check_tests() { mpi_launch/install_packages browser install && install_pytorch && install_mypy && ./test/run --quick --werror; }
 
 # What clusters do to runs, a few times each, to the program that the tests have built.
 check_faults() { test/faults/run --quick --eave build/test/eave; }

@@ -14,7 +14,7 @@ run_or_skip() {
 
 # Every test on every number of ranks, file by file; those of threads under ThreadSanitizer, those of the transport with
 # MPICH.
-check_all_tests() { mpi_launch/install_packages browser install && install_pytorch && ./test/run --werror; }
+check_all_tests() { mpi_launch/install_packages browser install && install_pytorch && install_mypy && ./test/run --werror; }
 
 check_asan() { mpi_launch/install_packages build data test && ./test/run --asan --werror; }
 
@@ -58,6 +58,13 @@ check_cuda_12() {
   cmake --preset cuda -B build/cuda12 -DEAVE_WERROR=ON -DCUDAToolkit_ROOT="$toolkit" -DCMAKE_CUDA_ARCHITECTURES=90-real -DEAVE_UNITY=ON &&
     cmake --build build/cuda12 --target cuda_tests --parallel "$(nproc)" &&
     ctest --test-dir build/cuda12 -L '^cuda(_plans|-parity)?$' --output-on-failure --no-tests=error --timeout 120
+}
+
+# The Python package as people install it, with this machine's MPI and those of PyPI.
+check_wheel() {
+  mpi_launch/install_packages build wheel && install_pytorch && install_mypy || return 1
+  test/python/types_test --pytorch || [ $? -eq 77 ] || return 1
+  run_or_skip test/python/wheel_test
 }
 
 check_aarch64() { run_or_skip test/check_aarch64; }
