@@ -25,6 +25,7 @@ struct TransportKind {
   // "eave: text") and ends the job with its code on all ranks. Any other exception ends it with 70, or 71 if memory
   // has run out. For an AgreedError only rank 0 prints, as "eave: text".
   int (*run)(int ranks, const std::function<void(Transport&)>& body);
+  bool starts_ranks = false;  // `run` starts `ranks` ranks in this process, so the transport has the option --ranks
 };
 
 const std::vector<TransportKind>& transport_kinds();

@@ -38,7 +38,7 @@ const TransportKind& find_transport(const std::string& name) {
   const std::string wanted = name != "auto" ? name : has_mpi ? "mpi" : "loopback";
   std::vector<std::string> names = {"auto"};
   for (const TransportKind& kind : transport_kinds()) {
-    if (!kind.is_launched && kind.name != "loopback") continue;
+    if (kind.starts_ranks) continue;
     if (kind.name == wanted) return kind;
     names.push_back(kind.name);
   }

@@ -39,7 +39,7 @@ inline std::vector<Ranks> ranks_of_one_process() {
   std::vector<Ranks> all;
   for (const TransportKind& kind : transport_kinds())
     for (int count : {1, 2, 3, 4})
-      if (!kind.is_launched && (count == 1 || kind.name != "loopback")) all.push_back({kind.name, count});
+      if (!kind.is_launched && (count == 1 || kind.starts_ranks)) all.push_back({kind.name, count});
   return all;
 }
 

@@ -68,7 +68,7 @@ CompareRequest read_comparison(const CommandLine& line, const std::vector<std::s
   CompareRequest comparison{line.parse(parted.own, environment), parted.of_train};
   comparison.transport = setting(parted.of_train, "transport", "auto");
   refuse_launcher(comparison.transport);
-  if (comparison.transport == "threads") comparison.threads = std::max(most_ranks(comparison.own), 2);
+  if (starts_ranks(comparison.transport)) comparison.threads = std::max(most_ranks(comparison.own), 2);
   return comparison;
 }
 

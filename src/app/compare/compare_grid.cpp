@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "app/main/launch.h"
+
 namespace eave {
 namespace {
 
@@ -81,7 +83,7 @@ std::vector<std::string> Grid::words_of(const Cell& cell) const {
   };
   for (const auto& [name, value] : settings) {
     if (group.ranks > 1 || !is_of_several_ranks(name)) add(name, value);
-    if (name == "transport" && value == "threads") add("ranks", std::to_string(group.ranks));
+    if (name == "transport" && starts_ranks(value)) add("ranks", std::to_string(group.ranks));
   }
   add("communicator", group.method.communicator);
   for (const auto& [name, value] : group.method.options) add(name, value);

@@ -95,6 +95,11 @@ int run_ranks(const std::string& transport, int ranks, const std::function<void(
   return kind->run(ranks, body);
 }
 
+bool starts_ranks(const std::string& transport) {
+  return std::ranges::any_of(transport_kinds(),
+                             [&](const auto& kind) { return kind.starts_ranks && kind.name == transport; });
+}
+
 void refuse_launcher(const std::string& transport) {
   const auto is_launched = [&](const auto& kind) { return kind.is_launched && kind.name == transport; };
   if (transport == "auto" || std::ranges::any_of(transport_kinds(), is_launched) || !started_by_launcher()) return;

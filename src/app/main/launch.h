@@ -17,6 +17,9 @@ namespace eave {
 // mpi under a launcher, else loopback. TransportKind::run describes how errors are reported.
 int run_ranks(const std::string& transport, int ranks, const std::function<void(Transport&)>& body);
 
+// Whether the named transport starts the ranks itself, as threads of this process (TransportKind::starts_ranks).
+bool starts_ranks(const std::string& transport);
+
 // Throws Error(kUsage) if an MPI launcher started this process and the named transport starts its ranks itself. Each
 // process would otherwise run the whole job, and all would write to the same places.
 void refuse_launcher(const std::string& transport);

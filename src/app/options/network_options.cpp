@@ -11,9 +11,13 @@
 namespace eave {
 
 void add_transport(CommandLine& line) {
-  std::vector<CommandLine::Member> members = members_from(transport_kinds());
-  std::ranges::find(members, std::string("threads"), &CommandLine::Member::name)->options = {
-      {"ranks", OptionType::kInteger, "2", "number of ranks, as threads of this process"}};
+  std::vector<CommandLine::Member> members;
+  for (const TransportKind& kind : transport_kinds()) {
+    members.push_back({kind.name, kind.summary, {}});
+    if (kind.starts_ranks) {
+      members.back().options = {{"ranks", OptionType::kInteger, "2", "number of ranks, as threads of this process"}};
+    }
+  }
   line.add_family(
       "Ranks and network",
       choice("transport", {"auto"}, "auto",
