@@ -22,6 +22,10 @@ namespace {
 const std::set<std::string> kOnlyRounded = {"gossip",    "easgd-async", "downpour",
                                             "mdownpour", "adownpour",   "mvadownpour"};
 
+bool sends_parameters(const CommunicatorKind& method) {
+  return method.traits.exchanges == ExchangePattern::kRequests || method.traits.exchanges == ExchangePattern::kPairs;
+}
+
 class CompressedMethods : public testing::TestWithParam<Ranks> {
  protected:
   // Calls `body` for each pair of a method and a codec that it accepts.
@@ -29,7 +33,7 @@ class CompressedMethods : public testing::TestWithParam<Ranks> {
     for (const CommunicatorKind& method : communicator_kinds()) {
       if (!method.traits.compresses) continue;
       for (const CodecKind& codec : codec_kinds()) {
-        if (!codec.only_rounds && kOnlyRounded.contains(method.name)) continue;
+        if (!codec.only_rounds && sends_parameters(method)) continue;
         SCOPED_TRACE(method.name + " with " + codec.name);
         Given given = frequent_exchanges(method.name, GetParam().count);
         given.emplace_back("compression", codec.name);
