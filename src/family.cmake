@@ -1,7 +1,7 @@
 # add_family(<family> <Kind> <header> [EXTENSIBLE] <words…>)
 #
 # A family is a set of interchangeable members: one file each, <word>.cpp (dashes become underscores), in the folder of the
-# list or in one of its folders. It defines
+# list or in one of its folders; or the list generates it in its build folder. It defines
 #     <Kind> eave::describe_<family>_<word>();
 # This function compiles the files and generates the table behind
 #     const std::vector<eave::<Kind>>& eave::<family>_kinds();
@@ -14,7 +14,7 @@ function(add_family family kind header)
   set(calls)
   foreach(word ${ARG_UNPARSED_ARGUMENTS})
     string(REPLACE "-" "_" symbol ${word})
-    file(GLOB source CONFIGURE_DEPENDS ${symbol}.cpp */${symbol}.cpp)
+    file(GLOB source CONFIGURE_DEPENDS ${symbol}.cpp */${symbol}.cpp ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.cpp)
     if(NOT source)
       message(FATAL_ERROR "${family} '${word}' has no file ${symbol}.cpp in ${CMAKE_CURRENT_SOURCE_DIR} or a folder there")
     endif()

@@ -11,6 +11,9 @@
 // backward returns d_output times the derivative at x. With kBackwardReadsOutput its first argument is the output, so
 // that the activation may work in place.
 //
+// Tests compare both with the formula in double: a row of test/device/activation_reference.h, or two functions of a
+// word without a parameter, `static double exact(double x)` and `static double exact_slope(double x)`.
+//
 // Rules: no branches (selections vectorise), only the functions of kernels/elementwise/math.h, no fused multiply-add.
 // Then all vector widths and both devices give the same bits. NaN gives NaN, and infinities give the limits.
 #pragma once

@@ -49,6 +49,7 @@ struct UnaryLayerSettings {
 std::unique_ptr<Layer> make_unary_layer(UnaryLayerSettings settings);
 
 // The layer of an elementwise word (kernels/elementwise). The caller has read the layer's arguments.
+// src/nn/layers/CMakeLists.txt makes a layer of each word; a word whose layer reads arguments has a file there.
 std::unique_ptr<Layer> make_activation_layer(const LayerContext& context, const ActivationShape& activation);
 
 // The layer of a word without a parameter.

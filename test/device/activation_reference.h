@@ -1,5 +1,5 @@
-// The elementwise activations in double, by the standard library. A new word of kernels/elementwise needs one row here;
-// all tests of words find it.
+// The elementwise activations in double, by the standard library. A new word of kernels/elementwise needs one row here,
+// or the functions `exact` and `exact_slope`; all tests of words find it.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "kernels/elementwise/words.h"
 
 namespace eave {
 
@@ -48,11 +50,27 @@ inline const std::vector<ActivationReference> kActivations = {
      [](double x, double) { return sigmoid(x) + x * sigmoid(x) * sigmoid(-x); }},
 };
 
+template <class Word>
+void add_own_formula(std::vector<ActivationReference>& all, std::string_view word) {
+  if constexpr (requires { Word::exact_slope(Word::exact(0.0)); }) {
+    all.push_back({word, 0, [](double x, double) { return Word::exact(x); },
+                   [](double x, double) { return Word::exact_slope(x); }});
+  }
+}
+
+inline std::vector<ActivationReference> with_own_formulas(std::vector<ActivationReference> all) {
+#define EAVE_ADD(word, Word) add_own_formula<elementwise::Word>(all, #word);
+  EAVE_EACH_ELEMENTWISE(EAVE_ADD)
+#undef EAVE_ADD
+  return all;
+}
+
 }  // namespace reference
 
 inline const ActivationReference* find_activation_reference(std::string_view word) {
-  const auto found = std::ranges::find(reference::kActivations, word, &ActivationReference::word);
-  return found == reference::kActivations.end() ? nullptr : &*found;
+  static const std::vector<ActivationReference> kAll = reference::with_own_formulas(reference::kActivations);
+  const auto found = std::ranges::find(kAll, word, &ActivationReference::word);
+  return found == kAll.end() ? nullptr : &*found;
 }
 
 inline const ActivationReference& activation_reference(std::string_view word) {
