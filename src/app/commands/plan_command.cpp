@@ -22,6 +22,18 @@
 
 namespace eave {
 
+namespace {
+
+// Methods of one rank only are not planned: there is nobody to exchange with.
+std::vector<std::string> planned_names() {
+  std::vector<std::string> names;
+  for (const CommunicatorKind& kind : communicator_kinds())
+    if (!kind.traits.only_one_rank) names.push_back(kind.name);
+  return names;
+}
+
+}  // namespace
+
 CommandLine plan_command_line() {
   CommandLine line(
       "usage: eave plan RUN_DIR [options]\n\nPredicts step time, efficiency and bytes for other numbers of ranks "
@@ -30,8 +42,12 @@ CommandLine plan_command_line() {
   line.add_group(
       "Predictions",
       {{"ranks", OptionType::kText, "2,4,8,64,512,4096", "numbers of ranks to predict"},
-       {"communicators", OptionType::kText, "allreduce,local-sgd,easgd,easgd-tree,easgd-async,gossip",
-        "methods to predict, by their names in eave train"},
+       {"communicators",
+        OptionType::kText,
+        "allreduce,local-sgd,easgd,easgd-tree,easgd-async,gossip",
+        "methods to predict, by their names in eave train",
+        {},
+        planned_names()},
        {"tau", OptionType::kInteger, "",
         "number of steps from one exchange to the next (default: the run's, else the method's)"},
        {"global-tau", OptionType::kInteger, "",
@@ -54,14 +70,6 @@ CommandLine plan_command_line() {
 }
 
 namespace {
-
-// Methods of one rank only are not planned: there is nobody to exchange with.
-std::vector<std::string> planned_names() {
-  std::vector<std::string> names;
-  for (const CommunicatorKind& kind : communicator_kinds())
-    if (!kind.traits.only_one_rank) names.push_back(kind.name);
-  return names;
-}
 
 const CommunicatorKind* find_method(const std::string& name) {
   const auto found = std::ranges::find(communicator_kinds(), name, &CommunicatorKind::name);

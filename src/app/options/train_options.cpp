@@ -14,10 +14,23 @@
 #include "eave/dataset.h"
 #include "eave/model.h"
 #include "eave/optimizer.h"
+#include "nn/layer.h"
 #include "transport/codecs/codec.h"
 
 namespace eave {
 namespace {
+
+std::vector<std::string> layer_names() {
+  std::vector<std::string> names;
+  for (const LayerKind& kind : layer_kinds()) names.push_back(kind.name);
+  return names;
+}
+
+std::vector<std::string> models_and_layers() {
+  std::vector<std::string> words = model_names();
+  for (const std::string& name : layer_names()) words.push_back(name);
+  return words;
+}
 
 void add_training(CommandLine& line) {
   line.add_group(
@@ -25,9 +38,10 @@ void add_training(CommandLine& line) {
       {{"model",
         OptionType::kText,
         "mlp",
-        comma_list(model_names()) + ", or a list of layers: \"conv2d 32 5x5; relu; max_pool 2; dense 10\"",
+        comma_list(model_names()) + ", or a list of layers: \"conv2d 32 5x5; relu; max_pool 2; dense 10\". Layers: " +
+            comma_list(layer_names()),
         {},
-        model_names()},
+        models_and_layers()},
        {"batch", OptionType::kInteger, "32", "samples per step: of each rank, or in total with --batch-means total"},
        choice("batch-means", {"per-rank", "total"}, "per-rank",
               "whether --batch is the batch of each rank or of all ranks together"),
