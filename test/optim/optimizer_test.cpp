@@ -118,31 +118,6 @@ TEST(Adamw, advances_its_counter_once_per_step) {
   EXPECT_EQ(x, std::vector<float>(kSize, x[0]));
 }
 
-TEST(Optimizers, leave_gradients_alone_and_padding_zero) {
-  for (const OptimizerKind& kind : optimizer_kinds()) {
-    const auto optimizer = make_optimizer(kind.name, {{"weight-decay", "0.1"}}, 32);
-    std::vector<float> x(32), g(32), center(32), difference(32, 5);
-    std::fill_n(x.begin(), 20, 1.0f);
-    std::fill_n(g.begin(), 20, 2.0f);
-    const std::vector<float> gradients = g;
-    for (int t = 0; t < 5; ++t) optimizer->update(x, g, 0.1, Pull{center, 0.5f, difference});
-    EXPECT_EQ(g, gradients) << kind.name;
-    EXPECT_EQ(std::vector<float>(x.begin() + 20, x.end()), std::vector<float>(12)) << kind.name;
-    EXPECT_EQ(std::vector<float>(difference.begin() + 20, difference.end()), std::vector<float>(12)) << kind.name;
-  }
-}
-
-TEST(Optimizers, apply_the_pull_they_are_given) {
-  for (const OptimizerKind& kind : optimizer_kinds()) {
-    const auto optimizer = make_optimizer(kind.name, {}, 2);
-    std::vector<float> x = {8, -8}, g = {0, 0}, center = {0, 0}, difference(2);
-    optimizer->update(x, g, 0.1, Pull{center, 0.25f, difference});
-    EXPECT_EQ(x, (std::vector<float>{6, -6})) << kind.name;
-    EXPECT_EQ(difference, (std::vector<float>{2, -2})) << kind.name;
-    EXPECT_EQ(center, (std::vector<float>{0, 0})) << kind.name;
-  }
-}
-
 TEST(Optimizers, state_is_lent_whole_and_moves_the_next_step) {
   EXPECT_TRUE(make_optimizer("sgd", {{"momentum", "0"}}, kSize)->state().empty());
   EXPECT_EQ(make_optimizer("adamw", {}, kSize)->state().size(), 2u);
