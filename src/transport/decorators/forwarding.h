@@ -1,8 +1,4 @@
-<<<<<<<< HEAD:src/transport/decorators/forwarding.h
 // The base of transports that override single calls, and pass all others on to another transport.
-========
-// The base of transports that override single calls of another transport and pass all others on to it.
->>>>>>>> a550452 (Offer the base of transports that change single calls):src/transport/decorators/forwarding.h
 #pragma once
 
 #include <string>
