@@ -13,6 +13,7 @@
 #include "eave/agreement.h"
 
 namespace eave {
+
 int train_command(const std::vector<std::string>& words, const char* const* environment) {
   // Before the run can leave, too: a request then takes effect before its first step.
   hear_sigusr1();
