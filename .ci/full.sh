@@ -71,3 +71,6 @@ check_aarch64() { run_or_skip test/check_aarch64; }
 
 # A toy of each family, in a copy of the sources: found everywhere without another change.
 check_extend() { mpi_launch/install_packages build test && run_or_skip test/extend/run; }
+
+# Through how many files easgd's path from its options to the wire runs.
+check_path() { mpi_launch/install_packages build costs && run_or_skip test/house/path_test; }

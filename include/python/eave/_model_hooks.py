@@ -49,8 +49,8 @@ class ModelHooks:
                 before_forward()
 
         self._hooks: list[Any] = [model.register_forward_pre_hook(_Hook(forward))]
-        self._hooks += [module.register_load_state_dict_post_hook(_Hook(lambda *_: after_loading()))
-                        for module in model.modules()]
+        modules: list[Any] = list(model.modules())  # PyTorch gives the next method no types
+        self._hooks += [module.register_load_state_dict_post_hook(_Hook(lambda *_: after_loading())) for module in modules]
         if hasattr(optimizer, "register_step_pre_hook"):
             self._hooks.append(optimizer.register_step_pre_hook(_Hook(lambda *_: before_optimizer())))
         if hasattr(optimizer, "register_load_state_dict_post_hook"):
