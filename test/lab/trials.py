@@ -139,8 +139,10 @@ def try_side_by_side(faults, seed):
             for process in [begin(lane) for lane in sorted(some)]:
                 process.wait()
         kept = [each for file in pathlib.Path(directory).iterdir() for each in json.loads(file.read_text())["results"]]
-    lost = {fault.name for fault in faults} - {each["fault"] for each in kept}
-    return kept + [{"fault": name, "outcome": "failed", "why": "its process ended early"} for name in sorted(lost)]
+    for name in sorted({fault.name for fault in faults} - {each["fault"] for each in kept}):
+        print(f"{name} failed: the process of its lane ended early", flush=True)
+        kept.append({"fault": name, "outcome": "failed"})
+    return kept
 
 
 def try_all(command, usage, faults):
