@@ -2,6 +2,7 @@
 // can run, and the same with all values in a device's memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "eave/decorators.h"
