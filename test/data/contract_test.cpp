@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <thread>
 
 #include "test/data/data_files.h"
@@ -10,8 +11,6 @@
 
 namespace eave {
 namespace {
-
-using Given = std::map<std::string, std::string>;
 
 class DatasetContract : public testing::TestWithParam<std::string> {
  protected:
@@ -29,7 +28,7 @@ class DatasetContract : public testing::TestWithParam<std::string> {
   std::vector<const Dataset*> parts() const { return {split_.train.get(), split_.test.get()}; }
 
   TemporaryDirectory directory_;
-  Given given_;
+  std::map<std::string, std::string> given_;
   DataSplit split_;
 };
 

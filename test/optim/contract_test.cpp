@@ -1,6 +1,7 @@
 // The contract of Optimizer, for each optimizer by name.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -21,7 +22,7 @@ class OptimizerContract : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(OptimizerContract, leaves_gradients_alone_and_padding_zero) {
-  const bool decays = std::ranges::any_of(find_optimizer(GetParam()).options,
+  const bool decays = std::ranges::any_of(find_kind(optimizer_kinds(), GetParam()).options,
                                           [](const auto& each) { return each.name == "weight-decay"; });
   const auto optimizer = make_optimizer(GetParam(), decays ? Given{{"weight-decay", "0.1"}} : Given{}, 32);
   std::vector<float> x(32), g(32), center(32), difference(32, 5);
