@@ -1,5 +1,5 @@
 // The arithmetic of one device, as layers see it. Each layer is written once against this interface; only Compute
-// differs between devices. Its operations are plans (eave/operations.h), made once per shape.
+// differs between devices. Its operations are plans (src/device/operations.h), made once per shape.
 //
 // A layer's input and output are activations. The device chooses the number type of activations and of their gradients
 // (bfloat16, for example). They are stored in memory of floats: activation_size() says how many floats they take.
@@ -14,10 +14,21 @@
 
 #include "eave/batch.h"
 #include "eave/device.h"
-#include "eave/operations.h"
 #include "eave/slice.h"
 
 namespace eave {
+
+class OperationPlan;    // src/device/operations.h
+struct OperationShape;  // src/device/operations.h
+
+// Combines the moments that batch norm measures on the batches of all ranks. Collective: every rank, also one without
+// rows, calls the same methods in the same order with as many values. Each call blocks. Values lie in host memory.
+class MomentExchange {
+ public:
+  virtual ~MomentExchange() = default;
+  virtual ConstSlice gather(ConstSlice mine) = 0;  // every rank's values, in rank order; valid until the next call
+  virtual void sum(Slice values) = 0;              // in place; sums over ranks, with the same bits on all
+};
 
 struct LossSum {
   double loss_sum = 0;
@@ -82,8 +93,8 @@ class Compute {
       std::int64_t count, const ImagePlacing& placing,
       const std::function<void(std::int64_t, std::span<std::uint8_t>)>& read) = 0;
 
-  // Plans an operation (eave/operations.h), only outside a pass. The plan belongs to this Compute and must not outlive
-  // it.
+  // Plans an operation (src/device/operations.h), only outside a pass. The plan belongs to this Compute and must not
+  // outlive it.
   template <class Shape>
   std::unique_ptr<typename Shape::Plan> plan(const Shape& shape) {
     return std::unique_ptr<typename Shape::Plan>(static_cast<typename Shape::Plan*>(make_plan(shape).release()));

@@ -1,7 +1,7 @@
 // Converts the arguments of operations to the types that the kernels of every device take.
 #pragma once
 
-#include "eave/operations.h"
+#include "device/operations.h"
 #include "kernels/cpu/layers.h"
 
 namespace eave {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "eave/operations.h"
+#include "device/operations.h"
 
 namespace eave {
 

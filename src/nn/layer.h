@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "eave/compute.h"
+#include "device/operations.h"
 #include "eave/model.h"
 #include "eave/random.h"
 #include "nn/specification.h"

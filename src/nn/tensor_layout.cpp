@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/options/number_text.h"
+#include "device/operations.h"
 #include "eave/check.h"
-#include "eave/compute.h"
 #include "nn/specification.h"
 
 namespace eave {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "eave/compute.h"
+#include "device/operations.h"
 
 namespace eave {
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <vector>
 
-#include "eave/compute.h"
+#include "device/operations.h"
 #include "eave/device.h"
 #include "kernels/elementwise/words.h"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
+#include "device/operations.h"
 #include "emulator.h"
 
 namespace eave::cuda {

@@ -44,7 +44,6 @@ const std::map<std::string, std::string> kHeaderRooms = {
     {"recorder", "base"},
     {"device", "device"},
     {"compute", "device"},
-    {"operations", "device"},
     {"model", "nn"},
     {"dataset", "data"},
     {"loader", "data"},

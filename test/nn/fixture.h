@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "eave/compute.h"
+#include "device/operations.h"
 #include "eave/model.h"
 #include "eave/random.h"
 

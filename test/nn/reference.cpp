@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "eave/compute.h"
+#include "device/operations.h"
 #include "kernels/cpu/layers.h"
 #include "nn/specification.h"
 #include "test/device/activation_reference.h"

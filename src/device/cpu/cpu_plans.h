@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "device/cpu/dnnl_operation.h"
-#include "eave/compute.h"
+#include "device/operations.h"
 #include "kernels/cpu/wide/wide_kernels.h"
 
 namespace eave {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "device/cuda/plans/cudnn_descriptor.h"
-#include "eave/compute.h"
+#include "device/operations.h"
 
 namespace eave::cuda {
 

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "device/cuda_module.h"
-#include "eave/compute.h"
+#include "device/operations.h"
 
 namespace eave::cuda {
 

@@ -1,6 +1,6 @@
 // The operations of layers: their shapes, and the plans that Compute::plan makes of them. All images are NHWC.
 //
-// A new operation is a shape with the name of its plan, an entry of OperationShape, and one function per device that
+// A new operation is a shape with the name of its plan, an entry of AnyShape, and one function per device that
 // makes the plan (make_cpu_plan of src/device/cpu/cpu_plans.h, make_plan of src/device/cuda/plans/plans.h).
 //
 // A slice that is passed to a plan is as long as the shape says; slices of an arena may be longer. Slices must not
@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "eave/batch.h"
+#include "eave/compute.h"
 #include "eave/slice.h"
 
 namespace eave {
@@ -93,15 +94,6 @@ struct ConvolutionShape {
     const ImageShape full = convolved();
     return pool == 0 ? full : ImageShape{full.height / pool, full.width / pool, full.channels};
   }
-};
-
-// Combines the moments that batch norm measures on the batches of all ranks. Collective: every rank, also one without
-// rows, calls the same methods in the same order with as many values. Each call blocks. Values lie in host memory.
-class MomentExchange {
- public:
-  virtual ~MomentExchange() = default;
-  virtual ConstSlice gather(ConstSlice mine) = 0;  // every rank's values, in rank order; valid until the next call
-  virtual void sum(Slice values) = 0;              // in place; sums over ranks, with the same bits on all
 };
 
 struct BatchNormForward {
@@ -248,8 +240,11 @@ struct LossShape {
   std::int64_t classes = 0;
 };
 
-using OperationShape =
+using AnyShape =
     std::variant<DenseShape, ConvolutionShape, BatchNormShape, FixedNormShape, MaxPoolShape, AveragePoolShape,
                  LocalResponseShape, ActivationShape, DropoutShape, ShortcutShape, LossShape>;
+struct OperationShape : AnyShape {
+  using AnyShape::AnyShape;
+};
 
 }  // namespace eave
