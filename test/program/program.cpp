@@ -8,12 +8,15 @@
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 namespace eave {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view kEraseLine = "\r\033[K";  // erases a progress bar
 
 // In containers and CI tests run as root, with fewer cores than ranks. Without the last variable, mpirun waits a second
 // for each rank that it ends. EAVE_LAB says where the netlab is. eave would take it for an option of its own.
@@ -65,6 +68,9 @@ std::vector<std::string> Ended::messages() const {
   std::vector<std::string> found;
   std::istringstream lines(errors);
   for (std::string line; std::getline(lines, line);) {
+    if (const std::size_t erased = line.rfind(kEraseLine); erased != std::string::npos) {
+      line.erase(0, erased + kEraseLine.size());
+    }
     if (line.starts_with("eave: ") && !line.starts_with("eave: warning: ")) found.push_back(line);
   }
   return found;

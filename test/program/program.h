@@ -19,8 +19,9 @@ struct Launch {
 struct Ended {
   int code = -1;  // exit code; 124 if the program was still running after 20 s
   std::string output, errors;
-  std::string command = {};                   // that was run
-  std::vector<std::string> messages() const;  // the lines of `errors` that begin with "eave: ", without warnings
+  std::string command = {};  // that was run
+  // The lines of `errors` that begin with "eave: " on a terminal, without warnings.
+  std::vector<std::string> messages() const;
   bool says(const std::string& text) const { return errors.find(text) != std::string::npos; }
 };
 
