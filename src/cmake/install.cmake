@@ -61,7 +61,7 @@ install(DIRECTORY include/examples TYPE DOC)
 
 file(GLOB documents RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS *.md mpi_launch/*.md mpi_launch/guide/*.md src/*.md src/*/*.md src/*/*/*.md
      kernels/*.md include/*.md test/*.md test/gpu/*.md bench/*.md bench/questions/*.md
-     bench/results/*.md bench/results/*.json bench/results/*.svg include/examples/*.cpp include/examples/*.py)
+     bench/results/*.md bench/results/*.json bench/results/*.svg mpi_launch/guide/images/*.png include/examples/*.cpp include/examples/*.py)
 foreach(document ${documents} include/eave.h kernels/cpu/wide/split_parts.h src/report/record/trace_file.h)
   get_filename_component(directory ${document} DIRECTORY)
   install(FILES ${document} DESTINATION ${CMAKE_INSTALL_DOCDIR}/${directory})
