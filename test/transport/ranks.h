@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -31,7 +32,9 @@ inline std::ostream& operator<<(std::ostream& out, const Ranks& ranks) {
 }
 
 inline std::string name_of_ranks(const testing::TestParamInfo<Ranks>& info) {
-  return info.param.transport + "_" + std::to_string(info.param.count);
+  std::string name = info.param.transport + "_" + std::to_string(info.param.count);
+  std::ranges::replace(name, '-', '_');  // GoogleTest takes no other
+  return name;
 }
 
 // All transports that one process can run, on several numbers of ranks. test/mpi runs the others under mpirun.
