@@ -40,7 +40,7 @@ class DamagedRun : public testing::Test {
     place_.write("run/metrics.jsonl", text);
   }
 
-  // What is said; "" if nothing is refused.
+  // Returns the message with which `read` refuses the run, or "" if it accepts it.
   static std::string refusal(const std::function<void()>& read) {
     const Error error = error_of(read);
     if (error.code() != ExitCode::kDone) {
