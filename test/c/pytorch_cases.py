@@ -1,5 +1,9 @@
 """What the jobs that check eave.Averager case by case have in common. A case is a function whose name begins with hold_."""
+import contextlib
+import itertools
+import os
 import sys
+import tempfile
 import warnings
 
 warnings.filterwarnings("ignore", message="Failed to initialize NumPy")
@@ -8,6 +12,7 @@ import torch
 
 
 _opened = []  # the averagers of the case that runs
+_numbers = itertools.count()
 
 
 def open_averager(*arguments, **options):
@@ -30,6 +35,19 @@ def is_same_everywhere(tensors):
     values = torch.cat([each.detach().double().flatten() for each in tensors])
     sums = torch.tensor(eave.sum_over_ranks(values.tolist()), dtype=torch.float64)
     return torch.allclose(sums / eave.size(), values, rtol=0, atol=1e-14)
+
+
+@contextlib.contextmanager
+def all_ranks_of_gloo(size=None):
+    """A context in which torch.distributed has all ranks, or groups of `size` ranks that follow each other."""
+    size = size or eave.size()
+    name = os.path.join(tempfile.gettempdir(), f"eave-{os.getppid()}-{eave.rank() // size}-{next(_numbers)}")
+    torch.distributed.init_process_group("gloo", store=torch.distributed.FileStore(name, size), rank=eave.rank() % size,
+                                         world_size=size)
+    try:
+        yield
+    finally:
+        torch.distributed.destroy_process_group()
 
 
 def run_cases(names):

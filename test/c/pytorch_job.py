@@ -99,12 +99,15 @@ def hold_layout():
 
 
 def hold_place():
-    """If the model moves its parameters to other memory, eave could no longer average them, so it raises an error."""
+    """If the model moves its parameters to other memory, eave takes them back; parameters of another type it refuses."""
     x, y = data()
     model = make_model(seed=0)
     averager = eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.2), "allreduce")
     model.double().float()
     loss_of(model, x, y).backward()
+    averager.step()
+    loss_of(model, x, y).backward()
+    model.double()
     try:
         averager.step()
     except eave.Error as error:

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 
-from pytorch_cases import eave, is_same_everywhere, open_averager, refused, run_cases, torch
+from pytorch_cases import all_ranks_of_gloo, eave, is_same_everywhere, open_averager, refused, run_cases, torch
 
 MOMENTUM = (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9})
 
@@ -138,22 +138,25 @@ def hold_a_block_closes_and_gives_the_model_back():
         optimizer.step()
 
 
-def hold_a_model_in_eval_mode_trains_by_begin_step():
-    model, optimizer, averager = make()
-    model.eval()
-    model(batch(0)).sum().backward()
-    refused("call averager.begin_step() before", averager.step)
-    optimizer.zero_grad()
-    averager.begin_step()
-    model(batch(0)).sum().backward()
-    averager.step()
-    assert is_same_everywhere(model.parameters())
+def hold_a_model_in_eval_mode_trains_with_and_without_begin_step():
+    for begins in (False, True):
+        model, optimizer, averager = make()
+        model.eval()
+        refused("computed nothing", averager.step)
+        for step in range(2):
+            optimizer.zero_grad()
+            if begins:
+                averager.begin_step()
+            model(batch(step)).sum().backward()
+            averager.step()
+            refused("computed nothing", averager.step)
+        assert is_same_everywhere(model.parameters())
+        averager.close()
 
 
-def hold_a_model_that_averages_itself_is_refused():
-    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
-    refused("DistributedDataParallel", lambda: make(model=torch.nn.parallel.DistributedDataParallel(network())))
-    torch.distributed.destroy_process_group()
+def hold_a_model_that_averages_itself_over_all_ranks_is_refused():
+    with all_ranks_of_gloo():
+        refused("DistributedDataParallel", lambda: make(model=torch.nn.parallel.DistributedDataParallel(network())))
 
 
 def hold_groups_of_other_parameters_on_ranks_are_refused():
@@ -202,17 +205,24 @@ def hold_a_parameter_that_one_rank_freezes_is_moved_on_all():
     assert is_same_everywhere(model.parameters())
 
 
-def hold_compiled_models_train_by_either_name():
-    for communicator in ("allreduce", "easgd"):
-        for is_given_compiled in (False, True):
-            model = network()
-            compiled = torch.compile(model, backend="eager")
-            options = {} if communicator == "allreduce" else {"tau": 1}
-            _, optimizer, averager = make(communicator, model=compiled if is_given_compiled else model, **options)
-            take_steps(compiled, optimizer, averager)
-            with averager.consensus():
-                assert is_same_everywhere(model.parameters())
-            averager.close()
+def hold_compiled_models_train_by_either_name_without_a_break_of_the_graph():
+    def compile_in_place(model):
+        model.compile(backend="eager", fullgraph=True)
+        return model
+
+    def compile_beside(model):
+        return torch.compile(model, backend="eager", fullgraph=True)
+
+    for communicator, options in (("allreduce", {}), ("easgd", {"tau": 1})):
+        for prepare in (compile_in_place, compile_beside):
+            for is_given_compiled in (False, True):
+                model = network()
+                compiled = prepare(model) if is_given_compiled else None
+                _, optimizer, averager = make(communicator, model=compiled or model, **options)
+                take_steps(compiled or prepare(model), optimizer, averager)
+                with averager.consensus():
+                    assert is_same_everywhere(model.parameters())
+                averager.close()
 
 
 def hold_another_thread_may_train():

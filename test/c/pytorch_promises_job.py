@@ -148,15 +148,13 @@ def hold_parameters_that_come_later_are_refused_by_name():
         averager.close()
 
 
-def hold_parameters_that_move_are_refused_by_name():
-    def point_elsewhere(model):
-        model.left.bias.data = model.left.bias.data.clone()
-
+def hold_parameters_that_change_are_refused_by_name():
     def change_shape(model):
         model.left.weight.data = model.left.weight.data.view(6, 3)
 
-    for change, name in ((lambda model: model.double().float(), "'trunk.weight'"), (point_elsewhere, "'left.bias'"),
-                         (change_shape, "'left.weight'")):
+    for change, name in ((lambda model: model.double(), "'trunk.weight' has become float64"), (change_shape, "'left.weight'"),
+                         (lambda model: model.left.half(), "'left.weight' has become float16"),
+                         (lambda model: model.share_memory(), "share_memory()")):
         model, optimizer, averager = make()
         backward(model, 0)
         change(model)
@@ -171,8 +169,7 @@ def hold_models_that_do_not_fit_are_refused_by_name():
     def buffer_on_parameter(model):
         model.register_buffer("view", model.left.weight.detach()[0])
 
-    for change, words in ((lambda model: model.left.half(), "'left.weight' (float16"),
-                          (lambda model: model.right.bfloat16(), "'right.weight' (bfloat16"),
+    for change, words in ((lambda model: model.left.double(), "'left.weight' (float64"),
                           (lambda model: model.left.to(torch.complex64), "'left.weight' (complex64"),
                           (lambda model: model.to("meta"), "'trunk.weight' (float32 on meta"),
                           (tied_by_memory, "'left.weight' and 'right.weight' share memory"),
@@ -234,7 +231,9 @@ def hold_steps_by_other_ways_are_refused():
     backward(model, 0)
     refused("averager.step()", optimizer.step)
     refused("closure", lambda: averager.step(lambda: 0.0))
-    refused("unscale_", lambda: averager.param_groups)
+    scaler = torch.amp.GradScaler("cpu")
+    scaler.scale(torch.ones(1))
+    refused("scaler.step(averager)", lambda: scaler.step(optimizer))
     averager.step()
     with averager.consensus():
         refused("consensus()", averager.step)

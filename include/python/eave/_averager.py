@@ -5,23 +5,29 @@ import contextlib
 import weakref
 from typing import TYPE_CHECKING, Any, Iterator, Optional
 
+from ._agreement import refuse_together, require_same_versions
 from ._caller import at
 from ._error import USAGE, Error
 from ._library import AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS
 from ._method import Method, Option
-from ._model_hooks import ModelHooks, refuse_wrapped
-from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer
+from ._model_hooks import ModelHooks
+from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
 from ._parameters import ParameterVector
 from ._ranks import start, text_of_first_rank
-from ._tensors import list_trained, share_others
+from ._scaler import ScaledSteps
+from ._tensors import list_trained, require_fit, share_others
+from ._wrapped import refuse_wrapped
 
 if TYPE_CHECKING:
     import torch
 
 
-class Averager(Method):
+class Averager(ScaledSteps, Method):
     """Averages a PyTorch model among ranks: its trainable parameters, and all other parameters of the optimizer. They
-    must be float32, in host memory or on this rank's GPU.
+    lie in host memory or on this rank's GPU. mpi_launch/guide/python-models.md says what kinds of models and loops there are.
+
+    Values are averaged as float32. Parameters of bfloat16 and float16 hold them rounded; with master_weights=True the
+    optimizer moves values of float32 instead, so that small steps are not lost.
 
     `communicator` and `options` are those of `eave train --communicator`, with "_" for "-": tau=10, beta=0.9. The
     learning rate, the momentum and whether it is Nesterov's are taken from the optimizer. These options have the same
@@ -34,30 +40,34 @@ class Averager(Method):
     All ranks begin with rank 0's parameters and buffers; frozen parameters are included. After that each rank keeps its
     own buffers (statistics of batch norm), which are not averaged.
 
-    The parameters become views of one vector and must stay there, so call model.to() and similar methods before. If a
-    parameter is unfrozen, replaced or added to the optimizer later, step() raises an Error that names it. Then call
-    close() and make a new Averager, on all ranks. A parameter that is frozen later is still averaged: if replicas train
+    Parameters of float32 become views of one vector. If one gets other memory later (param.data = …), its values are
+    taken from there. If a parameter gets another type or shape, or is unfrozen, replaced or added to the optimizer,
+    step() raises an Error that names it. Then call close() and make a new Averager, on all ranks. A parameter that is frozen later is still averaged: if replicas train
     alone, it moves until it is equal on all ranks.
 
     If gradients are averaged and a gradient is None on all ranks, it stays None, and the optimizer does not change that
     parameter. If it is None on some ranks only, it counts as 0 there, and the optimizer moves the parameter on all.
 
-    With a GradScaler: scaler.unscale_(optimizer), averager.step(), scaler.update().
+    With a GradScaler, call scaler.step(averager) in place of scaler.step(optimizer).
     """
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce",
-                 **options: Option) -> None:
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce", *,
+                 master_weights: bool = False, **options: Option) -> None:
         start()
         self._model, self._optimizer, self._name = model, optimizer, communicator
-        refuse_wrapped(model)
-        refuse_optimizer(optimizer)
-        _refuse_second(list_trained(model, optimizer))
-        self._vector = ParameterVector(model, optimizer)
+        require_same_versions()
+        trained = list_trained(model, optimizer)
+        refuse_together(lambda: refuse_wrapped(model), lambda: refuse_optimizer(optimizer),
+                        lambda: refuse_stranger(model, optimizer), lambda: _refuse_second(trained),
+                        lambda: require_fit(model, trained))
+        self._vector = ParameterVector(model, optimizer, trained, master_weights)
         self._settle()
         self._refuse_what_is_not_finite()
         super().__init__(self._vector.values.data_ptr(), self._vector.gradients.data_ptr(), self._vector.values.numel(),
                          communicator, self._complete(options))
+        self._vector.low.write()
         self._is_evaluating = self._is_updating = self._is_loaded = self._is_torn = False
+        self._updates: Optional[bool] = None  # whether the optimizer takes its step; None before average_gradients()
         self._hooks: Optional[ModelHooks] = None
         self._refuse_unmoved_optimizer(options)
         share_others(model, self._vector.trained)
@@ -106,13 +116,15 @@ class Averager(Method):
             self._look_ahead.update()
 
     def _before_forward(self) -> None:
-        if not self._is_in_step and not self._is_evaluating:
+        # If several averagers are open, as those of a GAN, a model may also compute for the sake of the other one's step.
+        # Then its step begins at step().
+        if not self._is_in_step and not self._is_evaluating and len(_open) == 1:
             self.begin_step()
 
     def _before_optimizer(self) -> None:
         if not self._is_updating:
             raise Error(USAGE, "optimizer.step() by itself would move this rank's model alone: call averager.step() in "
-                               "its place, after scaler.unscale_(optimizer) if there is a GradScaler")
+                               "its place, or scaler.step(averager) in place of scaler.step(optimizer)")
 
     def _after_loading(self) -> None:
         if self._is_evaluating:
@@ -143,20 +155,15 @@ class Averager(Method):
             import torch
             torch.cuda.current_stream(self._vector.values.device).synchronize()
 
-    @property
-    def param_groups(self) -> list[dict[str, Any]]:
-        """Raises an Error. A GradScaler reads this property if it is given the Averager instead of the optimizer."""
-        raise Error(USAGE, "an Averager is no optimizer. With a GradScaler: scaler.unscale_(optimizer), averager.step(), "
-                           "scaler.update(); learning rates belong to the optimizer")
-
     def begin_step(self, samples: int = 0, samples_everywhere: int = 0) -> None:
-        """Collective. Begins a step. The model's forward pass calls it in training. If batches differ in size, call it
-        before forward.
+        """Collective. Begins a step. The model's forward pass calls it in train mode, and step() calls it if nothing else
+        has. If batches differ in size, call it before forward.
 
         `samples` are those of this rank in this step, `samples_everywhere` those of all ranks. They are the weights in
         means of gradients. If both are 0, all ranks have the same weight."""
         self._refuse_closed_or_torn("begin_step")
         self._refuse_loaded()
+        self._vector.read("begin_step")
         self._settle()
         self._begin_step(self._optimizer.param_groups[0]["lr"], samples, samples_everywhere)
 
@@ -170,25 +177,62 @@ class Averager(Method):
         if callable(loss_sum):
             raise Error(USAGE, "step takes no closure: an optimizer that evaluates the model several times in a step "
                                "would need an exchange for each")
-        self._refuse_closed_or_torn("step")
-        if self._is_evaluating:
-            raise Error(USAGE, "step within consensus(): the model's values are put back when that ends")
-        if not self._is_in_step:
-            raise Error(USAGE, "step: the model has computed nothing in train mode since the last one. If it is trained in "
-                               "eval mode, or a part of it is called by itself, call averager.begin_step() before that")
-        self._vector.refuse_changes("step")
-        has_gradient = self._vector.collect_gradients()
-        self._settle()
-        if self._before_update(loss_sum, has_gradient):
-            self._vector.spread_gradients(has_gradient)
+        self._refuse_out_of_turn("step")
+        self._divide_gradients()
+        if self._updates is None:
+            self._average("step", loss_sum)
+        else:
+            self._vector.low.read_gradients()
+        updates, self._updates = bool(self._updates), None
+        if updates:
             self._update()
+        self._vector.read("step")
         self._settle()
         self._after_update()
+        self._vector.low.write()
+        self._vector.end_step()
+        self._tell_scaler(is_left_out=not updates and not self._has(MOVES_PARAMETERS))
+
+    def average_gradients(self) -> bool:
+        """Collective. May be called between backward() and step(), for what is done with the averaged gradients, such as
+        torch.nn.utils.clip_grad_norm_. Returns False if the step is left out, because a gradient is not finite.
+
+        If the method averages no gradients, they stay this rank's own, and it is the local gradient that is clipped."""
+        self._refuse_out_of_turn("average_gradients")
+        if self._has(MOVES_PARAMETERS):
+            raise Error(USAGE, f"average_gradients: {self._name} moves the parameters itself by each rank's gradients: clip "
+                               "them before averager.step() instead")
+        if self._updates is not None:
+            raise Error(USAGE, "average_gradients: they are averaged already; call averager.step()")
+        self._average("average_gradients", 0.0)
+        return bool(self._updates)
+
+    def _refuse_out_of_turn(self, call: str) -> None:
+        self._refuse_closed_or_torn(call)
+        if self._is_evaluating:
+            raise Error(USAGE, f"{call} within consensus(): the model's values are put back when that ends")
+        if not self._is_in_step and not self._vector.has_new_gradients():
+            raise Error(USAGE, f"{call}: the model has computed nothing since the last one, as no parameter has a new "
+                               "gradient: call it after backward(). A rank without samples calls averager.begin_step(0, "
+                               "samples_everywhere) before")
+
+    def _average(self, call: str, loss_sum: float) -> None:
+        """Begins the step, unless that has been done, and does all that comes before the optimizer's part of it."""
+        if not self._is_in_step:
+            self.begin_step()
+        self._vector.read(call)
+        has_gradient = self._vector.collect_gradients()
+        self._settle()
+        self._updates = self._before_update(loss_sum, has_gradient)
+        self._vector.low.write()
+        if self._updates:
+            self._vector.spread_gradients(has_gradient)
 
     def _update(self) -> None:
         self._is_updating = self._is_torn = True
         try:
-            self._optimizer.step()
+            with self._vector.low.lend_masters(self._optimizer):
+                self._optimizer.step()
         finally:
             self._is_updating = False
         if self._look_ahead:
@@ -209,19 +253,21 @@ class Averager(Method):
         self._refuse_loaded()
         if self._is_in_step:
             raise Error(USAGE, f"consensus within a step: {self._what_comes_first()}")
-        self._vector.refuse_changes("consensus")
+        self._vector.read("consensus")
         own = self._vector.values
         values = torch.empty_like(own)
         self._settle()
         self._write_consensus(values.data_ptr())
         mine = own.clone()
         own.copy_(values)
+        self._vector.low.write()
         self._is_evaluating = True
         try:
             yield self._model
         finally:
             self._is_evaluating = False
             own.copy_(mine)
+            self._vector.low.write()
 
     def close(self) -> None:
         """Collective. Ends the method on all ranks. Each rank keeps its own parameters; see consensus. The end of a

@@ -3,8 +3,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from ._error import USAGE, Error
-
 if TYPE_CHECKING:
     import torch
 
@@ -45,7 +43,8 @@ class ModelHooks:
         import torch
 
         def forward(module: torch.nn.Module, _: Any) -> None:
-            if module.training and torch.is_grad_enabled():
+            # In a compiled graph the call would be a break, which fullgraph=True refuses. The step begins at step() then.
+            if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
                 before_forward()
 
         self._hooks: list[Any] = [model.register_forward_pre_hook(_Hook(forward))]
@@ -59,12 +58,3 @@ class ModelHooks:
     def remove(self) -> None:
         for hook in self._hooks:
             hook.remove()
-
-
-def refuse_wrapped(model: torch.nn.Module) -> None:
-    """Raises an Error if the model averages gradients itself: then no worker could train on its own."""
-    for module in model.modules():
-        for kind in type(module).__mro__:
-            if kind.__name__ in ("DistributedDataParallel", "FullyShardedDataParallel", "FSDPModule"):
-                raise Error(USAGE, f"the model is in a {kind.__name__}, which averages between ranks itself: give the "
-                                   "Averager the model without it (model.module)")

@@ -1,6 +1,7 @@
 """The PyTorch optimizer of an Averager: which ones are refused, and Nesterov's momentum in SGD."""
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Sequence
 
 from ._error import USAGE, Error
@@ -18,6 +19,18 @@ def refuse_optimizer(optimizer: torch.optim.Optimizer) -> None:
                            "an optimizer whose step() takes no closure")
     if isinstance(optimizer, torch.optim.SparseAdam):
         raise Error(USAGE, "SparseAdam takes sparse gradients, which are not averaged: take Adam and sparse=False")
+    closure = inspect.signature(type(optimizer).step).parameters.get("closure")
+    if closure and closure.default is closure.empty:
+        raise Error(USAGE, f"{type(optimizer).__name__}.step() needs a closure, and steps of an Averager have none: take an "
+                           "optimizer whose step() takes no closure")
+
+
+def refuse_stranger(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Raises an Error if the optimizer has none of the model's trained parameters: the model would stand still."""
+    trained = {id(each) for each in model.parameters() if each.requires_grad}
+    if trained and not any(id(each) in trained for group in optimizer.param_groups for each in group["params"]):
+        raise Error(USAGE, "the optimizer has none of the model's parameters: make it after whatever puts others in their "
+                           "place, as load_state_dict(assign=True) does with all")
 
 
 def is_plain_sgd(optimizer: torch.optim.Optimizer, decay: float) -> bool:

@@ -5,29 +5,36 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Iterator
 
 from ._error import USAGE, Error
-from ._tensors import flatten, list_trained, parts_of, require_fit, require_same_model
+from ._low_precision import LowPrecision
+from ._tensors import flatten, parts_of, require_same_model
 
 if TYPE_CHECKING:
     import torch
 
+    from ._tensors import Trained
+
 
 class ParameterVector:
-    """Makes the trained parameters of a model, and all other parameters of its optimizer, views of `values`. They must
-    stay there."""
+    """The trained parameters of a model, and all other parameters of its optimizer, as `values`. Parameters of float32
+    become views of it; `low` are the other ones."""
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, trained: Trained,
+                 has_masters: bool = False) -> None:
         import torch
         self._model, self._optimizer = model, optimizer
-        self.trained = list_trained(model, optimizer)
-        require_fit(model, self.trained)
+        self.trained = trained
         require_same_model(model, optimizer, self.trained)
         self.names = [name for name, _ in self.trained]
         self.parameters = [each for _, each in self.trained]
         self._known = {id(each) for each in self.parameters}
         self.values = flatten(self.parameters)
         self.gradients = torch.zeros_like(self.values)
+        self._address = self.values.data_ptr()
+        self._parts = parts_of(self.values, self.parameters)
         self._gradient_parts = parts_of(self.gradients, self.parameters)
-        self._places = [(each.data_ptr(), each.shape, each.stride()) for each in self.parameters]
+        self._kinds = [(each.shape, each.dtype, each.device) for each in self.parameters]
+        self.low = LowPrecision(self.parameters, self._parts, self._gradient_parts, has_masters)
+        self._version = self.gradients._version
 
     def holds(self, parameter: torch.Tensor) -> bool:
         return id(parameter) in self._known
@@ -36,10 +43,12 @@ class ParameterVector:
         import torch
         return (name for name, each in self.trained if not torch.isfinite(each).all())
 
-    def refuse_changes(self, call: str) -> None:
-        """Raises an Error if the model no longer is the one that the vector was made of."""
+    def read(self, call: str) -> None:
+        """Makes `values` those of the parameters, wherever they lie now. Raises an Error if the model no longer is the one
+        that the vector was made of."""
         self._refuse_unknown(call)
-        self._refuse_moved(call)
+        self._take_moved(call)
+        self.low.read()
 
     def _refuse_unknown(self, call: str) -> None:
         """Raises an Error if a parameter is trained but not averaged: it would make the ranks differ."""
@@ -57,11 +66,33 @@ class ParameterVector:
                            "place of another (as load_state_dict(assign=True) does with all) or added to the optimizer: "
                            "close() this Averager and make a new one, on all ranks")
 
-    def _refuse_moved(self, call: str) -> None:
-        for name, each, place in zip(self.names, self.parameters, self._places):
-            if (each.data_ptr(), each.shape, each.stride()) != place and each.numel():
-                raise Error(USAGE, f"{call}: parameter '{name}' lies elsewhere than when the Averager was made; make it "
-                                   "after model.to() and whatever else moves the model's parameters")
+    def _take_moved(self, call: str) -> None:
+        """Takes the values of parameters that have got other memory, as by param.data = …, and makes them views again."""
+        for number, (each, part) in enumerate(zip(self.parameters, self._parts)):
+            if not each.numel() or (each.data_ptr() == part.data_ptr() and each.stride() == part.stride()
+                                    and each.shape == part.shape):
+                continue
+            name, (shape, dtype, device) = self.names[number], self._kinds[number]
+            if (each.shape, each.dtype, each.device) != (shape, dtype, device):
+                raise Error(USAGE, f"{call}: parameter '{name}' has become {_describe(each.shape, each.dtype, each.device)}; "
+                                   f"it was {_describe(shape, dtype, device)} when the Averager was made. Make it after "
+                                   "model.to() and whatever else changes the model's parameters")
+            if each.dtype == self.values.dtype:
+                part.copy_(each.data)
+                each.data = part
+        if self.values.data_ptr() != self._address:
+            raise Error(USAGE, f"{call}: the parameters lie elsewhere than when the Averager was made, as by share_memory(): "
+                               "call that before")
+
+    def has_new_gradients(self) -> bool:
+        """Whether a gradient has been computed since the last step."""
+        import torch
+        return any(each.grad is not None and not _is_view(each.grad, part)
+                   for each, part in zip(self.parameters, self._gradient_parts)) or \
+            (self.gradients._version != self._version and any(each.grad is not None for each in self.parameters))
+
+    def end_step(self) -> None:
+        self._version = self.gradients._version
 
     def collect_gradients(self) -> Any:
         """Copies gradients that are not views of the gradient vector into it; zero_grad may have dropped the views.
@@ -76,12 +107,27 @@ class ParameterVector:
             if gradient.layout != torch.strided:
                 raise Error(USAGE, f"step: the gradient of '{self.names[number]}' is sparse; expected a dense one "
                                    "(sparse=False)")
-            if gradient.data_ptr() != part.data_ptr():
+            if not _is_view(gradient, part):
                 part.copy_(gradient)
             has_gradient[number] = 1
         return has_gradient
 
     def spread_gradients(self, has_gradient: Any) -> None:
         """Makes the gradients of the parameters views of the gradient vector; None where no rank has one."""
+        import torch
         for each, part, has in zip(self.parameters, self._gradient_parts, has_gradient):
-            each.grad = part if has else None
+            if not has:
+                each.grad = None
+            elif each.dtype == part.dtype:
+                each.grad = part
+            elif each.grad is None:
+                each.grad = torch.empty_like(each)
+        self.low.round_gradients()
+
+
+def _is_view(gradient: torch.Tensor, part: torch.Tensor) -> bool:
+    return bool(gradient.data_ptr() == part.data_ptr() and gradient.dtype == part.dtype)
+
+
+def _describe(shape: torch.Size, dtype: torch.dtype, device: torch.device) -> str:
+    return f"{str(dtype).removeprefix('torch.')} of shape {tuple(shape)} on {device}"

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Iterable, NoReturn, Optional, Sequence
 
 from ._error import USAGE, Error
 from ._ranks import broadcast, require_same
+from ._wrapped import describe_groups
 
 if TYPE_CHECKING:
     import torch
@@ -46,8 +47,8 @@ def require_fit(model: torch.nn.Module, trained: Trained) -> None:
             _refuse(name, each, f"expected a plain tensor, not {type(each.data).__name__}")
         if each.layout != torch.strided:
             _refuse(name, each, f"expected a dense tensor, not {each.layout}")
-        if each.dtype != torch.float32:
-            _refuse(name, each, "expected float32: for mixed precision keep float32 parameters and use torch.autocast")
+        if each.dtype not in (torch.float32, torch.bfloat16, torch.float16):
+            _refuse(name, each, "expected float32, bfloat16 or float16: call model.float() before the optimizer is made")
         if each.device.type not in ("cpu", "cuda") or each.device != trained[0][1].device:
             _refuse(name, each, "expected all in the host's memory, or all on one GPU")
     if not any(each.numel() for _, each in trained):
@@ -106,12 +107,14 @@ def parts_of(flat: torch.Tensor, parameters: Iterable[torch.Tensor]) -> list[tor
 
 
 def flatten(parameters: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Makes all parameters views of one vector, each in its own layout, and returns it."""
+    """Makes all parameters of float32 views of one vector, each in its own layout, and returns it. Copies the values of
+    the other ones into it."""
     import torch
     flat = torch.empty(sum(each.numel() for each in parameters), dtype=torch.float32, device=parameters[0].device)
     for part, each in zip(parts_of(flat, parameters), parameters):
         part.copy_(each.data)
-        each.data = part
+        if each.dtype == torch.float32:
+            each.data = part
     return flat
 
 
@@ -129,7 +132,8 @@ def _describe_optimizer(optimizer: torch.optim.Optimizer, trained: Trained) -> l
 def require_same_model(model: torch.nn.Module, optimizer: torch.optim.Optimizer, trained: Trained) -> None:
     """Collective. Raises an Error with code 78, which names the first difference, unless model and optimizer are the
     same on all ranks."""
-    lines = [f"parameter '{name}' of shape {tuple(each.shape)}, trained" for name, each in trained]
+    lines = [f"parameter '{name}' of shape {tuple(each.shape)}, {each.dtype}, trained" for name, each in trained]
+    lines += describe_groups(model)
     lines += [f"'{name}' of shape {tuple(each.shape)}, {each.dtype}, not trained" for name, each in _others(model, trained)]
     require_same("\n".join(lines + _describe_optimizer(optimizer, trained)))
 

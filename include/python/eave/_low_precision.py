@@ -1,0 +1,89 @@
+"""Parameters of bfloat16 or float16, which have values of float32 in the vector that eave averages."""
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Iterator, Sequence
+
+if TYPE_CHECKING:
+    import torch
+
+
+class LowPrecision:
+    """The parameters that are not of float32, and their parts of the vectors of values and gradients.
+
+    Without master weights the parameters hold the values, and a part is a copy of its parameter. With master weights the
+    part holds the value: the optimizer moves it, and the parameter is its rounding."""
+
+    def __init__(self, parameters: Sequence[torch.nn.Parameter], values: Sequence[torch.Tensor],
+                 gradients: Sequence[torch.Tensor], has_masters: bool) -> None:
+        import torch
+        found = [(each, value, gradient) for each, value, gradient in zip(parameters, values, gradients)
+                 if each.dtype != torch.float32]
+        self.parameters = [each for each, _, _ in found]
+        self._values = [value for _, value, _ in found]
+        self._gradients = [gradient for _, _, gradient in found]
+        self._masters = [torch.nn.Parameter(value) for value in self._values] if has_masters else []
+
+    def read(self) -> None:
+        """Copies the parameters' values into the vector. A master weight is replaced only where the parameter no longer is
+        its rounding, because somebody else has changed it."""
+        import torch
+        with torch.no_grad():
+            for each, value in zip(self.parameters, self._values):
+                if not self._masters:
+                    value.copy_(each)
+                elif (changed := each != value.to(each.dtype)).any():
+                    value.copy_(torch.where(changed, each.float(), value))
+
+    def write(self) -> None:
+        """Rounds the vector's values into the parameters."""
+        import torch
+        with torch.no_grad():
+            for each, value in zip(self.parameters, self._values):
+                each.copy_(value)
+
+    def round_gradients(self) -> None:
+        """Rounds the vector's gradients into those of the parameters that have one."""
+        for each, gradient in zip(self.parameters, self._gradients):
+            if each.grad is not None:
+                each.grad.copy_(gradient)
+
+    def read_gradients(self) -> None:
+        """Copies the parameters' gradients back into the vector, if the caller may have changed them."""
+        for each, gradient in zip(self.parameters, self._gradients):
+            if each.grad is not None:
+                gradient.copy_(each.grad)
+
+    @contextlib.contextmanager
+    def lend_masters(self, optimizer: torch.optim.Optimizer) -> Iterator[None]:
+        """A context in which the optimizer has the master weights, and their gradients, in place of the parameters. Then
+        rounds them into the parameters."""
+        if not self._masters:
+            yield
+            return
+        for each, master, gradient in zip(self.parameters, self._masters, self._gradients):
+            master.grad = gradient if each.grad is not None else None
+        _exchange(optimizer, self.parameters, self._masters)
+        try:
+            yield
+        finally:
+            _exchange(optimizer, self._masters, self.parameters)
+            self.write()
+
+
+def _exchange(optimizer: torch.optim.Optimizer, old: Sequence[torch.nn.Parameter],
+              new: Sequence[torch.nn.Parameter]) -> None:
+    """Puts `new` in the place of `old` in the optimizer, with their state. State that load_state_dict has rounded to the
+    parameter's type gets the master weight's."""
+    import torch
+    others = {id(before): after for before, after in zip(old, new)}
+    for group in optimizer.param_groups:
+        group["params"] = [others.get(id(each), each) for each in group["params"]]
+    for before, after in zip(old, new):
+        if before not in optimizer.state:
+            continue
+        state = optimizer.state.pop(before)
+        for name, value in state.items():
+            if after.dtype == torch.float32 and isinstance(value, torch.Tensor) and value.dtype == before.dtype:
+                state[name] = value.float()
+        optimizer.state[after] = state

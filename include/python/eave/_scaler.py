@@ -1,0 +1,64 @@
+"""What torch.amp.GradScaler needs of an optimizer, for scaler.step(averager)."""
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Optional
+
+if TYPE_CHECKING:
+    import torch
+
+
+class ScaledSteps:
+    """A GradScaler calls step() of such an object in every step, also if it has found a gradient that is not finite. It
+    leaves the scale by which step() divides the gradients in `grad_scale`; None if it has divided them."""
+
+    _step_supports_amp_scaling = True
+    _optimizer: torch.optim.Optimizer
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        """Those of the optimizer. A GradScaler reads them."""
+        groups: list[dict[str, Any]] = self._optimizer.param_groups
+        return groups
+
+    def _divide_gradients(self) -> None:
+        """Divides the gradients by the scale, if scaler.step(averager) has called and nothing has divided them yet."""
+        import torch
+        scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
+        if scale is None or _has_unscaled(find_scaler(), self._optimizer):
+            return
+        factor = float(scale.double().reciprocal())
+        for group in self._optimizer.param_groups:
+            for each in group["params"]:
+                if each.grad is not None:
+                    each.grad.mul_(factor)
+
+    def _tell_scaler(self, is_left_out: bool) -> None:
+        """Lets the scaler of each rank lower its scale if the step was left out, so that all ranks keep the same one."""
+        if is_left_out and (scaler := find_scaler()):
+            for key in (id(self), id(self._optimizer)):
+                state = scaler._per_optimizer_states.get(key, {})
+                for found in state.get("found_inf_per_device", {}).values():
+                    found.fill_(1)
+
+
+def find_scaler() -> Optional[torch.amp.GradScaler]:
+    """The GradScaler whose step() has called the Averager's, or None."""
+    import torch
+    frame: Optional[FrameType] = sys._getframe(1)
+    for _ in range(8):
+        if frame is None:
+            return None
+        caller = frame.f_locals.get("self") if frame.f_code.co_name == "step" else None
+        if isinstance(caller, torch.amp.GradScaler):
+            return caller
+        frame = frame.f_back
+    return None
+
+
+def _has_unscaled(scaler: Optional[torch.amp.GradScaler], optimizer: torch.optim.Optimizer) -> bool:
+    """Whether scaler.unscale_(optimizer) has been called in this step. The scaler keeps that apart from
+    unscale_(averager)."""
+    state = scaler._per_optimizer_states.get(id(optimizer), {}) if scaler else {}
+    return bool(state) and state["stage"].name == "UNSCALED"

@@ -1,0 +1,58 @@
+"""Models that exchange values between ranks themselves: which ones an Averager takes."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ._error import USAGE, Error
+from ._ranks import size
+
+if TYPE_CHECKING:
+    import torch
+
+
+def _kinds(module: torch.nn.Module) -> set[str]:
+    return {kind.__name__ for kind in type(module).__mro__}
+
+
+def refuse_wrapped(model: torch.nn.Module) -> None:
+    """Raises an Error if the model is sharded, if DistributedDataParallel averages it over all ranks, or if it has a
+    SyncBatchNorm that would silently compute as BatchNorm does."""
+    for name, module in model.named_modules():
+        kinds = _kinds(module)
+        for kind in ("FullyShardedDataParallel", "FSDPModule"):
+            if kind in kinds:
+                raise Error(USAGE, f"the model is sharded by FSDP ({kind}): no rank has all of its parameters. Give the "
+                                   "Averager the model without it; if it does not fit into one GPU, eave cannot train it")
+        if "DistributedDataParallel" in kinds:
+            _refuse_group(module)
+        if "SyncBatchNorm" in kinds:
+            _refuse_lonely(name)
+
+
+def _refuse_group(module: torch.nn.Module) -> None:
+    group, ranks = group_size(module), size()
+    if group >= ranks:
+        raise Error(USAGE, "the model is in a DistributedDataParallel, which averages it over all ranks: give the Averager "
+                           "the model without it (model.module), or a process_group that is smaller than the job, such as "
+                           "the ranks of one host")
+    if ranks % group:
+        raise Error(USAGE, f"the process group of DistributedDataParallel has {group} ranks, the job {ranks}: expected "
+                           "groups of equal size, as gradients have equal weights")
+
+
+def _refuse_lonely(name: str) -> None:
+    import torch
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        raise Error(USAGE, f"'{name}' is a SyncBatchNorm, which computes as BatchNorm does without torch.distributed: call "
+                           "torch.distributed.init_process_group before, or take BatchNorm and "
+                           'batch_norm_statistics="average", or GroupNorm')
+
+
+def group_size(module: torch.nn.Module) -> int:
+    return int(getattr(module, "process_group").size())
+
+
+def describe_groups(model: torch.nn.Module) -> list[str]:
+    """A line for each DistributedDataParallel in the model, equal on all ranks if the groups have equal sizes."""
+    return [f"DistributedDataParallel over {group_size(module)} ranks" for module in model.modules()
+            if "DistributedDataParallel" in _kinds(module)]

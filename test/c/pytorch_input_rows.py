@@ -1,0 +1,107 @@
+"""Rows of pytorch_matrix_job.py about what people do unusually: it works, or all ranks get one message."""
+from unittest import mock
+
+from pytorch_cases import all_ranks_of_gloo, eave, is_same_everywhere, open_averager, refused, run_cases, torch
+from pytorch_models import LOCAL, batch, network, take_steps
+
+EVERY = (("allreduce", {}), ("easgd", {"tau": 1}), LOCAL)
+
+
+def make(model, communicator="allreduce", **options):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    return optimizer, open_averager(model, optimizer, communicator, **options)
+
+
+def refused_by_all(words, call, code=64):
+    """All ranks raise the same Error, so that none waits, and only rank 0 prints it."""
+    try:
+        call()
+    except eave.Error as error:
+        assert error.code == code and words in str(error) and (error.is_shared or eave.size() == 1), str(error)
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+
+def hold_a_forward_of_a_submodule_trains():
+    for communicator, options in EVERY:
+        model = network()
+        optimizer, averager = make(model, communicator, **options)
+        for step in range(3):
+            optimizer.zero_grad()
+            model[0](batch(step)).square().mean().backward()
+            averager.step()
+        with averager.consensus():
+            assert is_same_everywhere(model.parameters())
+        averager.close()
+
+
+def hold_a_change_of_data_between_steps_is_averaged_from():
+    """New memory for a parameter trains as new values in the old memory do."""
+    for communicator, options in EVERY:
+        trained = []
+        for has_new_memory in (False, True):
+            model = network()
+            optimizer, averager = make(model, communicator, **options)
+            take_steps(model, optimizer, averager)
+            values = torch.linspace(-1, 1, 24).view(4, 6).t()  # another layout, too
+            if has_new_memory:
+                model[0].weight.data = values.clone()
+            else:
+                model[0].weight.data.copy_(values)
+            take_steps(model, optimizer, averager)
+            with averager.consensus():
+                trained.append([each.detach().clone() for each in model.parameters()])
+            averager.close()
+        assert all(torch.equal(*pair) for pair in zip(*trained)), communicator
+
+
+def hold_models_that_cannot_be_averaged_are_refused_on_all_ranks():
+    if eave.size() == 1:
+        return
+    model = network().double() if eave.rank() == 1 else network()
+    refused_by_all("rank 1: parameter '0.weight' (float64", lambda: make(model))
+    model = network().bfloat16() if eave.rank() == 1 else network()
+    refused_by_all("torch.bfloat16", lambda: make(model), code=78)
+    model = network()
+    optimizer = (torch.optim.LBFGS if eave.rank() == 0 else torch.optim.SGD)(model.parameters(), lr=0.1)
+    refused_by_all("rank 0: LBFGS", lambda: eave.Averager(model, optimizer))
+
+
+def hold_other_versions_on_a_rank_are_refused():
+    if eave.size() == 1:
+        return
+    with mock.patch.object(torch, "__version__", "2.14.1" if eave.rank() == 1 else "2.15.0+cpu"):
+        refused_by_all("PyTorch 2.15.0, rank 1 eave", lambda: make(network()), code=78)
+
+
+def hold_an_optimizer_that_needs_a_closure_is_refused_by_name():
+    class Searching(torch.optim.Optimizer):
+        def __init__(self, parameters):
+            super().__init__(parameters, {"lr": 0.1})
+
+        def step(self, closure):
+            return closure()
+
+    model = network()
+    refused_by_all("Searching.step() needs a closure", lambda: eave.Averager(model, Searching(model.parameters())))
+    refused_by_all("LBFGS", lambda: eave.Averager(model, torch.optim.LBFGS(model.parameters())))
+
+
+def hold_a_sharded_model_is_refused_by_name():
+    with all_ranks_of_gloo():
+        model = network()
+        mesh = torch.distributed.init_device_mesh("cpu", (eave.size(),))
+        torch.distributed.fsdp.fully_shard(model, mesh=mesh)
+        refused_by_all("sharded by FSDP", lambda: make(model))
+
+
+def hold_a_rank_without_a_gradient_is_told_what_to_call():
+    model = network()
+    optimizer, averager = make(model)
+    refused("averager.begin_step(0, samples_everywhere)", averager.step)
+    take_steps(model, optimizer, averager)
+    refused("computed nothing", averager.average_gradients)
+
+
+if __name__ == "__main__":
+    run_cases(globals())

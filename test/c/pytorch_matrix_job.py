@@ -1,0 +1,172 @@
+"""A rank that checks the rows of the table in mpi_launch/guide/python-models.md: what an Averager works with.
+
+    pytorch_matrix_job.py        each function hold_... is a row, on any number of ranks
+"""
+import copy
+import io
+import math
+
+import pytorch_input_rows
+import pytorch_precision_rows
+from pytorch_cases import all_ranks_of_gloo, eave, is_same_everywhere, open_averager, refused, run_cases, torch
+from pytorch_models import LOCAL, batch, is_close, loss_of, network, take_steps, train_alone
+
+
+def hold_groups_and_schedulers_train_as_in_pytorch():
+    def make(seed):
+        model = network(seed)
+        optimizer = torch.optim.AdamW([{"params": model[0].parameters(), "lr": 0.1}, {"params": model[3].parameters()}], lr=0.01)
+        return model, optimizer, torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.1)
+
+    alone, optimizer, schedule = make(0)
+    train_alone(alone, optimizer, after=schedule.step)
+    model, optimizer, schedule = make(None)
+    take_steps(model, optimizer, open_averager(model, optimizer), after=schedule.step)
+    assert math.isclose(optimizer.param_groups[0]["lr"], 1e-3) and is_close(model, alone)
+
+
+def hold_optimizers_of_pytorch_train_as_in_pytorch():
+    for name in ("SGD", "AdamW", "Adafactor", "Adagrad", "RMSprop", "NAdam", "Muon"):
+        def kind(*sizes):
+            return torch.nn.Linear(*sizes, bias=name != "Muon")  # which takes matrices only
+
+        alone, model = network(0, kind=kind), network(kind=kind)
+        make = getattr(torch.optim, name)
+        train_alone(alone, make(alone.parameters(), lr=0.01))
+        optimizer = make(model.parameters(), lr=0.01)
+        take_steps(model, optimizer, open_averager(model, optimizer))
+        assert is_close(model, alone, 1e-4), name
+
+
+def hold_gradient_accumulation_averages_the_sum():
+    alone, model = network(0), network()
+    optimizer_alone = torch.optim.SGD(alone.parameters(), lr=0.1)
+    for rank in range(eave.size()):
+        for part in range(3):
+            (loss_of(alone, part, rank) / 3 / eave.size()).backward()
+    optimizer_alone.step()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    averager = open_averager(model, optimizer)
+    for part in range(3):
+        (loss_of(model, part) / 3).backward()
+    averager.step()
+    assert is_close(model, alone)
+
+
+def hold_the_averaged_gradient_is_clipped():
+    alone, model = network(0), network()
+    optimizer = torch.optim.SGD(alone.parameters(), lr=0.5)
+    norms = []
+    train_alone(alone, optimizer, before_step=lambda: norms.append(torch.nn.utils.clip_grad_norm_(alone.parameters(), 0.01)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    averager = open_averager(model, optimizer)
+    for step in range(4):
+        optimizer.zero_grad()
+        loss_of(model, step).backward()
+        assert averager.average_gradients()
+        refused("averaged already", averager.average_gradients)
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+        assert torch.allclose(norm, norms[step], rtol=1e-4) and norm > 0.01
+        averager.step()
+    assert is_close(model, alone)
+
+
+def hold_the_local_gradient_is_clipped_where_replicas_train_alone():
+    model = network(0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    averager = open_averager(model, optimizer, *LOCAL[:1], **LOCAL[1])
+    loss_of(model, 0).backward()
+    before = [each.grad.clone() for each in model.parameters()]
+    assert averager.average_gradients()
+    assert all(torch.equal(each.grad, own) for each, own in zip(model.parameters(), before))
+    averager.step()
+    model = torch.nn.Linear(4, 3)
+    averager = open_averager(model, torch.optim.SGD(model.parameters(), lr=0.5), "mdownpour")
+    loss_of(model, 0).backward()
+    refused("clip them before averager.step()", averager.average_gradients)
+    averager.step()
+
+
+def hold_tied_and_frozen_parameters_train_as_in_pytorch():
+    def tie(model):
+        model.append(torch.nn.Linear(3, 4))
+        model.append(torch.nn.Linear(4, 6))
+        model[5].weight = model[0].weight
+        model[3].weight.requires_grad_(False)
+        return model
+
+    alone, model = tie(network(0)), tie(network())
+    train_alone(alone, torch.optim.SGD(alone.parameters(), lr=0.1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    take_steps(model, optimizer, open_averager(model, optimizer))
+    assert model[5].weight is model[0].weight and is_close(model, alone)
+
+
+def hold_a_sync_batch_norm_without_torch_distributed_is_refused():
+    model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(network(norm=lambda: torch.nn.BatchNorm1d(6)))
+    make = lambda: open_averager(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    refused("'1' is a SyncBatchNorm", make)
+    with all_ranks_of_gloo():
+        make()
+
+
+def hold_copies_and_averaged_models_are_their_own():
+    model = network(norm=lambda: torch.nn.BatchNorm1d(6))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    averager = open_averager(model, optimizer)
+    average = torch.optim.swa_utils.AveragedModel(model, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.5))
+    take_steps(model, optimizer, averager, after=lambda: average.update_parameters(model))
+    assert is_same_everywhere(average.parameters()) and not is_close(average.module, model)
+    saved = io.BytesIO()
+    torch.save(average.module, saved)
+    saved.seek(0)
+    loaded = torch.load(saved, weights_only=False)
+    for other in (copy.deepcopy(average.module), loaded):
+        loss_of(other, 0).backward()
+        refused("computed nothing", averager.step)
+    take_steps(model, optimizer, averager)
+
+
+def hold_a_state_assigned_before_the_optimizer_trains_and_after_it_is_refused():
+    model = network()
+    early = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.load_state_dict(network(3).state_dict(), assign=True)
+    refused("the optimizer has none of the model's parameters", lambda: open_averager(model, early))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    take_steps(model, optimizer, open_averager(model, optimizer))
+    assert is_same_everywhere(model.parameters())
+
+
+def hold_two_models_of_a_gan_train_side_by_side():
+    for communicator, options in (("allreduce", {}), ("easgd", {"tau": 2}), ("gossip", {})):
+        maker, judge = network(), torch.nn.Sequential(torch.nn.Linear(3, 1))
+        of_maker, of_judge = (torch.optim.Adam(each.parameters(), lr=0.01) for each in (maker, judge))
+        making = open_averager(maker, of_maker, communicator, **options)
+        judging = open_averager(judge, of_judge, communicator, **options)
+        for step in range(5):
+            of_judge.zero_grad()
+            (judge(torch.ones(8, 3)).mean() - judge(maker(batch(step)).detach()).mean()).backward()
+            judging.step()
+            of_maker.zero_grad()
+            judge(maker(batch(step))).mean().backward()
+            making.step()
+        with making.consensus(), judging.consensus():
+            assert is_same_everywhere(maker.parameters()) and is_same_everywhere(judge.parameters())
+        making.close()
+        judging.close()
+
+
+def hold_a_distributed_sampler_gives_each_rank_its_samples():
+    data = torch.utils.data.TensorDataset(torch.randn(30, 4))
+    sampler = torch.utils.data.DistributedSampler(data, eave.size(), eave.rank())
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    averager = open_averager(model, optimizer)
+    for x, in torch.utils.data.DataLoader(data, 5, sampler=sampler):
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        averager.step()
+    assert is_same_everywhere(model.parameters())
+
+
+run_cases({**globals(), **vars(pytorch_precision_rows), **vars(pytorch_input_rows)})

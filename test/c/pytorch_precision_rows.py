@@ -1,0 +1,109 @@
+"""Rows of pytorch_matrix_job.py about types of numbers: AMP, bfloat16 and float16."""
+import copy
+import math
+
+from pytorch_cases import eave, is_same_everywhere, open_averager, torch
+from pytorch_models import LOCAL, is_close, loss_of, network, take_steps, train_alone
+
+
+def hold_a_grad_scaler_steps_the_averager():
+    """In each order of calls the steps are those of float32 without a scaler; a step that overflows is left out on all."""
+    def unscale(of):
+        return lambda scaler, optimizer, averager: scaler.unscale_(averager if of == "averager" else optimizer)
+
+    def average_first(scaler, optimizer, averager):
+        averager.average_gradients()
+
+    def unscale_and_average(scaler, optimizer, averager):
+        scaler.unscale_(optimizer)
+        averager.average_gradients()
+
+    alone = network(0)
+    train_alone(alone, torch.optim.SGD(alone.parameters(), lr=0.1))
+    for between in (lambda *_: None, unscale("averager"), unscale("optimizer"), average_first, unscale_and_average):
+        model = network()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        averager = open_averager(model, optimizer)
+        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+        for step in (0, 1, 7, 2, 3):
+            optimizer.zero_grad()
+            scaler.scale(loss_of(model, step) * (math.inf if step == 7 and eave.rank() == eave.size() - 1 else 1)).backward()
+            between(scaler, optimizer, averager)
+            scaler.step(averager)
+            scaler.update()
+        assert averager.steps_left_out == 1 and is_close(model, alone), between
+        assert scaler.get_scale() == 512.0, scaler.get_scale()  # on all ranks
+        averager.close()
+
+
+def hold_autocast_trains():
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    averager = open_averager(model, optimizer)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = loss_of(model, 0)
+    loss.backward()
+    averager.step()
+    assert is_same_everywhere(model.parameters()) and model[0].weight.dtype == torch.float32
+
+
+class Float(torch.nn.Module):
+    def forward(self, x):
+        return x.float()
+
+
+def hold_bf16_and_mixed_types_train_in_their_own_type():
+    """With the same batches on all ranks, the bits are those of PyTorch alone."""
+    for communicator, options in (("allreduce", {}), LOCAL):
+        alone, model = network(0).bfloat16(), network().bfloat16()
+        for each in (alone, model):
+            each[3].float()
+            each.insert(3, Float())
+        optimizer_alone, optimizer = (torch.optim.AdamW(each.parameters(), lr=0.01) for each in (alone, model))
+        averager = open_averager(model, optimizer, communicator, **options)
+        for step in range(6):
+            for of, its, stepping in ((alone, optimizer_alone, optimizer_alone), (model, optimizer, averager)):
+                its.zero_grad()
+                loss_of(of, step, rank=0).backward()
+                stepping.step()
+        if eave.size() <= 2:
+            assert all(torch.equal(mine, theirs) for mine, theirs in zip(model.parameters(), alone.parameters())), communicator
+        own = [each.clone() for each in model.parameters()]
+        with averager.consensus():
+            assert is_same_everywhere(model.parameters()) and model[0].weight.dtype == torch.bfloat16
+        assert all(torch.equal(mine, before) for mine, before in zip(model.parameters(), own))
+        averager.close()
+
+
+def hold_master_weights_keep_steps_that_bf16_rounds_away():
+    masters, own = network(0).bfloat16(), network(0).bfloat16()
+    full = network(0).bfloat16().float()  # the same start
+    for model, options in ((masters, {"master_weights": True}), (own, {}), (full, {})):
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.5)
+        averager = open_averager(model, optimizer, **options)
+        start = [each.clone() for each in model.parameters()]
+        for step in range(60):
+            optimizer.zero_grad()
+            loss_of(model, 0).backward()
+            averager.step()
+            if step == 30:
+                optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+        assert is_same_everywhere(model.parameters())
+        if model is own:
+            is_large = start[0].abs() > 0.25
+            assert is_large.any() and torch.equal(model[0].weight[is_large], start[0][is_large])  # each step is rounded away
+        averager.close()
+    assert not torch.equal(masters[0].weight[is_large], own[0].weight[is_large])
+    assert is_close(masters.float(), full, 4e-3)  # half a unit in the last place of bf16 at 1
+    assert optimizer.param_groups[0]["params"][0] is full[0].weight
+
+
+def hold_a_change_of_bf16_between_steps_is_taken_with_master_weights():
+    model = network().bfloat16()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+    averager = open_averager(model, optimizer, master_weights=True)
+    take_steps(model, optimizer, averager)
+    with torch.no_grad():
+        model[0].weight.fill_(0.5)
+    take_steps(model, optimizer, averager)
+    assert torch.allclose(model[0].weight.float(), torch.full((6, 4), 0.5), atol=0.01)
