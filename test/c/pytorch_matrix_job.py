@@ -102,6 +102,28 @@ def hold_tied_and_frozen_parameters_train_as_in_pytorch():
     assert model[5].weight is model[0].weight and is_close(model, alone)
 
 
+def hold_statistics_of_batch_norm_stay_local_or_are_merged():
+    for kind in ("local", "average"):
+        model = torch.nn.Sequential(torch.nn.BatchNorm1d(4, momentum=1.0), torch.nn.Linear(4, 3))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        averager = open_averager(model, optimizer, *LOCAL[:1], batch_norm_statistics=kind, **LOCAL[1])
+        model(batch(0) + 3 * eave.rank()).sum().backward()
+        averager.step()
+        model[0].num_batches_tracked += 2 * eave.rank()
+        own = [each.clone() for each in model.buffers()]
+        with averager.consensus():
+            mean, variance, count = model.buffers()
+            if kind == "average":  # those of all samples together, but for Bessel's correction
+                together = torch.cat([batch(0, rank) + 3 * rank for rank in range(eave.size())])
+                assert torch.allclose(mean, together.mean(0), atol=1e-5) and int(count) == eave.size()
+                assert torch.allclose(variance, together.var(0, correction=0), rtol=0.2) and is_same_everywhere(model.buffers())
+            else:
+                assert all(torch.equal(*pair) for pair in zip(own, model.buffers()))
+        assert all(torch.equal(*pair) for pair in zip(own, model.buffers()))
+        averager.close()
+    refused("'mean': expected \"local\" or \"average\"", lambda: open_averager(model, optimizer, batch_norm_statistics="mean"))
+
+
 def hold_a_sync_batch_norm_without_torch_distributed_is_refused():
     model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(network(norm=lambda: torch.nn.BatchNorm1d(6)))
     make = lambda: open_averager(model, torch.optim.SGD(model.parameters(), lr=0.1))

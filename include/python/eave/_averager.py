@@ -15,6 +15,7 @@ from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer, 
 from ._parameters import ParameterVector
 from ._ranks import start, text_of_first_rank
 from ._scaler import ScaledSteps
+from ._statistics import refuse_statistics, statistics_of_all_ranks
 from ._tensors import list_trained, require_fit, share_others
 from ._wrapped import refuse_wrapped
 
@@ -38,7 +39,7 @@ class Averager(ScaledSteps, Method):
     block, this rank does not wait for other ranks. If the exception ends the program, it ends all ranks.
 
     All ranks begin with rank 0's parameters and buffers; frozen parameters are included. After that each rank keeps its
-    own buffers (statistics of batch norm), which are not averaged.
+    own buffers. With batch_norm_statistics="average", consensus() merges the statistics of batch norm from all ranks.
 
     Parameters of float32 become views of one vector. If one gets other memory later (param.data = …), its values are
     taken from there. If a parameter gets another type or shape, or is unfrozen, replaced or added to the optimizer,
@@ -52,14 +53,15 @@ class Averager(ScaledSteps, Method):
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce", *,
-                 master_weights: bool = False, **options: Option) -> None:
+                 master_weights: bool = False, batch_norm_statistics: str = "local", **options: Option) -> None:
         start()
         self._model, self._optimizer, self._name = model, optimizer, communicator
         require_same_versions()
         trained = list_trained(model, optimizer)
-        refuse_together(lambda: refuse_wrapped(model), lambda: refuse_optimizer(optimizer),
-                        lambda: refuse_stranger(model, optimizer), lambda: _refuse_second(trained),
-                        lambda: require_fit(model, trained))
+        self._statistics = batch_norm_statistics
+        refuse_together(lambda: refuse_statistics(batch_norm_statistics), lambda: refuse_wrapped(model),
+                        lambda: refuse_optimizer(optimizer), lambda: refuse_stranger(model, optimizer),
+                        lambda: _refuse_second(trained), lambda: require_fit(model, trained))
         self._vector = ParameterVector(model, optimizer, trained, master_weights)
         self._settle()
         self._refuse_what_is_not_finite()
@@ -242,7 +244,7 @@ class Averager(ScaledSteps, Method):
     @contextlib.contextmanager
     def consensus(self) -> Iterator[torch.nn.Module]:
         """Collective, between steps. A context in which the model holds the center or the mean, equal on all ranks.
-        Each rank keeps its own buffers. When the context ends, the parameters are this rank's again. A state_dict()
+        Buffers stay this rank's own, except for merged statistics of batch norm. When the context ends, the parameters are this rank's again. A state_dict()
         taken inside shares their memory, so save or copy it inside.
 
         Warns if the values are still those with which all ranks began. Raises an Error with code 70 if parameters
@@ -263,7 +265,8 @@ class Averager(ScaledSteps, Method):
         self._vector.low.write()
         self._is_evaluating = True
         try:
-            yield self._model
+            with statistics_of_all_ranks(self._model) if self._statistics == "average" else contextlib.nullcontext():
+                yield self._model
         finally:
             self._is_evaluating = False
             own.copy_(mine)
