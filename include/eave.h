@@ -17,7 +17,7 @@
  *
  * Functions are collective: all ranks call the same functions in the same order. These are not collective:
  * eave_interface, eave_rank, eave_size, eave_description, eave_traits, eave_look_ahead, eave_steps_left_out,
- * eave_spent_by, eave_abort, eave_error and eave_error_is_shared. One thread makes all calls.
+ * eave_spent_by, eave_shuffle, eave_abort, eave_error and eave_error_is_shared. One thread makes all calls.
  *
  * A function returns 0, or an exit code of eave (mpi_launch/guide/faults.md); then eave_error() gives the message.
  * After EAVE_USAGE or EAVE_CONFIGURATION nothing has been done, and the call may be made again. After another code the
@@ -47,7 +47,8 @@ enum { EAVE_USAGE = 64, EAVE_PEER_LOST = 69, EAVE_DIVERGED = 76, EAVE_CONFIGURAT
 enum {
   EAVE_AVERAGES_GRADIENTS = 1, /* in every step the gradients become the mean over all ranks */
   EAVE_HAS_CENTER = 2,         /* the consensus is a variable of its own: loading a model does not change it */
-  EAVE_MOVES_PARAMETERS = 4    /* the method itself moves the parameters by the gradients: `updates` is never 1 */
+  EAVE_MOVES_PARAMETERS = 4,   /* the method itself moves the parameters by the gradients: `updates` is never 1 */
+  EAVE_EXCHANGES_TOGETHER = 8  /* every exchange is one of all ranks, after the same steps: equal replicas stay equal */
 };
 
 typedef struct eave_averager eave_averager;
@@ -149,6 +150,11 @@ int eave_broadcast(void* values, size_t bytes);
 /* Returns EAVE_CONFIGURATION if a rank's text differs from rank 0's; the message has the first lines that differ. */
 int eave_require_same(const char* text);
 int eave_spent_by(eave_averager* averager, eave_spent* spent);
+
+/* Not collective; may be called before eave_start. Writes 0 to count - 1 in the order in which `eave train` takes the
+ * samples of this epoch with this seed (--sampling shard). Step t takes the next ranks * batch of them, rank i the i-th
+ * part. */
+int eave_shuffle(int64_t* order, size_t count, uint64_t seed, int64_t epoch);
 
 /* Ends the method on all ranks, and frees the averager. */
 int eave_close(eave_averager* averager);

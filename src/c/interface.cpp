@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/shuffle.h"
 #include "c/averager.h"
 #include "c/session.h"
 #include "eave.h"
@@ -134,6 +135,7 @@ unsigned eave_traits(const eave_averager* averager) {
   if (traits.averages_gradients) facts |= EAVE_AVERAGES_GRADIENTS;
   if (traits.has_center) facts |= EAVE_HAS_CENTER;
   if (!traits.uses_optimizer) facts |= EAVE_MOVES_PARAMETERS;
+  if (traits.exchanges_together) facts |= EAVE_EXCHANGES_TOGETHER;
   return facts;
 }
 
@@ -206,6 +208,14 @@ int eave_spent_by(eave_averager* averager, eave_spent* spent) {
     require(spent, "spent");
     const eave::TransportCounters counters = averager->averager.counters();
     *spent = {averager->averager.seconds_waiting(), counters.bytes, counters.calls};
+  });
+}
+
+int eave_shuffle(int64_t* order, size_t count, uint64_t seed, int64_t epoch) {
+  return code_of([&] {
+    if (count > 0) require(order, "order");
+    if (count > INT32_MAX || epoch < 0) throw Error(ExitCode::kUsage, "at most 2^31 - 1 samples, and epochs from 0 up");
+    eave::write_shuffled({order, count}, {seed, eave::Purpose::kShuffle, 0}, static_cast<std::uint64_t>(epoch));
   });
 }
 

@@ -97,6 +97,13 @@ TEST(Sampler, every_sample_occurs_exactly_once_in_every_epoch_over_all_ranks) {
   }
 }
 
+// Python's eave.Sampler gives the same orders: test/c/pytorch_sampler_rows.py has the same numbers.
+TEST(Sampler, order_of_a_seed_and_epoch_stays_what_it_is) {
+  Sampler sampler(Sampling::kShard, 8, 1, 8, 1, {});
+  EXPECT_EQ(draw_step(sampler, 0, 0, 1), (Indices{3, 1, 7, 5, 6, 0, 2, 4}));
+  EXPECT_EQ(draw_step(sampler, 1, 0, 1), (Indices{7, 4, 3, 6, 0, 2, 5, 1}));
+}
+
 TEST(Sampler, ranks_times_batch_sees_what_one_rank_at_that_batch_sees_in_every_step) {
   for (const Case& one : all_cases(kDealt)) {
     Sampler many = one.make();

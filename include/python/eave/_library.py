@@ -11,7 +11,7 @@ from ._error import CONFIGURATION, USAGE, Error, in_words_of_python
 
 VERSION = "0.1.0"  # that of libeave.so, in CMakeLists.txt
 INTERFACE = 1
-AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS = 1, 2, 4  # as in eave.h
+AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS, EXCHANGES_TOGETHER = 1, 2, 4, 8  # as in eave.h
 
 
 class Spent(ctypes.Structure):
@@ -93,6 +93,7 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "before_update_of": [pointer, number, ctypes.c_void_p, size, flag],
         "after_update": [pointer], "consensus": [pointer, floats],
         "sum": [ctypes.POINTER(number), size], "broadcast": [ctypes.c_void_p, size], "require_same": [text],
+        "shuffle": [ctypes.POINTER(ctypes.c_int64), size, ctypes.c_uint64, ctypes.c_int64],
         "spent_by": [pointer, ctypes.POINTER(Spent)], "close": [pointer],
         "description": [pointer], "traits": [pointer], "steps_left_out": [pointer], "error": [], "error_is_shared": [],
     }

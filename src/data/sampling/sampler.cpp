@@ -1,12 +1,12 @@
 // Decides which samples each rank uses in each step: `Sampler` of eave/dataset.h.
 #include <algorithm>
-#include <numeric>
 #include <queue>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "base/options/number_text.h"
+#include "base/shuffle.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 #include "eave/random.h"
@@ -24,14 +24,6 @@ void require_enough(std::int64_t size, int ranks, std::int64_t batch) {
     throw Error(ExitCode::kConfiguration, count_text(ranks, "rank") + " but only " + std::to_string(size) +
                                               (size == 1 ? " training sample" : " training samples") +
                                               ": start at most as many ranks as there are samples");
-  }
-}
-
-void shuffle(std::vector<std::int64_t>& order, std::uint64_t seed, std::int64_t pass, int rank) {
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  RandomStream random({seed, Purpose::kShuffle, static_cast<std::uint32_t>(rank)}, static_cast<std::uint64_t>(pass));
-  for (std::size_t left = order.size(); left > 1; --left) {
-    std::swap(order[left - 1], order[random.below(static_cast<std::uint32_t>(left))]);
   }
 }
 
@@ -123,7 +115,8 @@ std::int64_t Sampler::samples_of_epoch(int rank) const {
 
 void Sampler::arrange(std::int64_t pass, int rank) {
   if (pass == order_pass_ && rank == order_rank_) return;
-  shuffle(order_, seed_, pass, rank);
+  write_shuffled(order_, {seed_, Purpose::kShuffle, static_cast<std::uint32_t>(rank)},
+                 static_cast<std::uint64_t>(pass));
   if (sampling_ == Sampling::kStratified) {
     constexpr std::uint32_t kTies = 0xFFFFFFFF;  // the key's part is otherwise a rank, and no rank has this number
     stratify(order_, labels_, RandomStream({seed_, Purpose::kShuffle, kTies}, static_cast<std::uint64_t>(pass)));
