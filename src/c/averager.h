@@ -60,6 +60,7 @@ class Averager {
   enum class Stage { kBetweenSteps, kComputing, kUpdating };
   void enter(Stage from, Stage to, const char* call);
 
+  void refuse_second_service();
   void open_gpu(Slice parameters, Slice gradients);
   void attach_gpu(Transport& transport);
   void make_communicator(const std::vector<std::string>& hosts);

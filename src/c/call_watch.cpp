@@ -28,7 +28,7 @@ std::string describe(const InterfaceCall& call) {
     case InterfaceCall::Function::kBroadcast:
       return "takes values from rank 0";
     case InterfaceCall::Function::kCompare:
-      return "compares its model with the other ranks";
+      return "compares its model with the other ranks, as at the start and after load_state_dict";
     case InterfaceCall::Function::kStop:
       break;
   }

@@ -8,6 +8,7 @@ import math
 
 import pytorch_input_rows
 import pytorch_precision_rows
+import pytorch_sampler_rows
 from pytorch_cases import all_ranks_of_gloo, eave, is_same_everywhere, open_averager, refused, run_cases, torch
 from pytorch_models import LOCAL, batch, is_close, loss_of, network, take_steps, train_alone
 
@@ -178,17 +179,36 @@ def hold_two_models_of_a_gan_train_side_by_side():
         judging.close()
 
 
-def hold_a_distributed_sampler_gives_each_rank_its_samples():
-    data = torch.utils.data.TensorDataset(torch.randn(30, 4))
-    sampler = torch.utils.data.DistributedSampler(data, eave.size(), eave.rank())
-    model = network()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    averager = open_averager(model, optimizer)
-    for x, in torch.utils.data.DataLoader(data, 5, sampler=sampler):
-        optimizer.zero_grad()
-        model(x).sum().backward()
-        averager.step()
-    assert is_same_everywhere(model.parameters())
+def hold_distributed_data_parallel_averages_within_groups_and_eave_over_all_ranks():
+    """In groups of two ranks if there are more than two. Every rank has the values that one process would have."""
+    if eave.size() == 1:
+        return
+    with all_ranks_of_gloo(size=2 if eave.size() > 2 else 1):
+        alone = network(0)
+        train_alone(alone, torch.optim.SGD(alone.parameters(), lr=0.1))
+        for communicator, options in (("allreduce", {}), ("easgd", {"tau": 2}), LOCAL):
+            model = torch.nn.parallel.DistributedDataParallel(network())
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            averager = open_averager(model, optimizer, communicator, **options)
+            take_steps(model, optimizer, averager)
+            if communicator == "allreduce":
+                assert is_close(model, alone)
+            with averager.consensus():
+                assert is_same_everywhere(model.parameters())
+            texts = eave._ranks.texts_of_ranks(str([each.tolist() for each in model.parameters()]))
+            assert eave.size() == 2 or all(texts[rank] == texts[rank + 1] for rank in range(0, eave.size(), 2)), communicator
+            averager.close()
+        for communicator in ("gossip", "easgd-async"):
+            refused("exchanges with each rank by itself", lambda: open_averager(model, optimizer, communicator))
 
 
-run_cases({**globals(), **vars(pytorch_precision_rows), **vars(pytorch_input_rows)})
+def hold_a_second_center_that_answers_requests_is_refused():
+    first, second = network(), network()
+    averager = open_averager(first, torch.optim.SGD(first.parameters(), lr=0.1), "easgd-async")
+    refused("another averager whose ranks send requests to a center is open",
+            lambda: open_averager(second, torch.optim.SGD(second.parameters(), lr=0.1), "easgd-async"))
+    averager.close()
+    open_averager(second, torch.optim.SGD(second.parameters(), lr=0.1), "easgd-async")
+
+
+run_cases({**globals(), **vars(pytorch_input_rows), **vars(pytorch_precision_rows), **vars(pytorch_sampler_rows)})

@@ -89,8 +89,8 @@ def hold_an_exception_within_the_optimizer_is_told_at_the_next_call():
         raise AssertionError("no exception")
     except Broken:
         hook.remove()
-    refused("an exception has ended the step before within the optimizer", averager.step)
-    refused("an exception has ended the step before within the optimizer", averager.consensus().__enter__)
+    refused("an exception has ended the step before", averager.step)
+    refused("an exception has ended the step before", averager.consensus().__enter__)
 
 
 def hold_counts_of_samples_are_whole_numbers_that_fit():

@@ -153,8 +153,7 @@ def hold_parameters_that_change_are_refused_by_name():
         model.left.weight.data = model.left.weight.data.view(6, 3)
 
     for change, name in ((lambda model: model.double(), "'trunk.weight' has become float64"), (change_shape, "'left.weight'"),
-                         (lambda model: model.left.half(), "'left.weight' has become float16"),
-                         (lambda model: model.share_memory(), "share_memory()")):
+                         (lambda model: model.left.half(), "'left.weight' has become float16")):
         model, optimizer, averager = make()
         backward(model, 0)
         change(model)
@@ -249,17 +248,56 @@ def hold_sparse_gradients_are_refused_by_name():
     refused("'0.weight' is sparse", averager.step)
 
 
-def hold_a_state_loaded_later_is_refused_where_a_center_would_not_know_of_it():
-    for communicator in ("easgd", "local-sgd", "diloco", "gossip"):
-        model, optimizer, averager = make(communicator=communicator)
-        model.load_state_dict(TwoHeads(3).state_dict())
-        refused("load_state_dict", lambda: backward(model, 0))
-        averager.close()
+def hold_a_state_that_all_ranks_load_later_is_trained_from():
+    """A method with a center begins anew from what rank 0 has loaded, as a new Averager would."""
+    for communicator, options in (("easgd", {"tau": 2}), ("local-sgd", {"tau": 2}), ("diloco", {"tau": 2}), ("gossip", {}),
+                                  ("allreduce", {})):
+        trained = []
+        for is_new in (False, True):
+            model = TwoHeads(3)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9, nesterov=True)
+            if not is_new:
+                averager = open_averager(model, optimizer, communicator, **options)
+                for step in range(3):
+                    take_step(model, optimizer, averager, step + 100)
+                before = averager.spent
+                optimizer.state.clear()
+                model.load_state_dict(TwoHeads(3).state_dict())
+            else:
+                averager = open_averager(model, optimizer, communicator, **options)
+            for step in range(5):
+                take_step(model, optimizer, averager, step, seed=eave.rank())
+            with averager.consensus():
+                assert is_same_everywhere(model.parameters())
+                trained.append([each.clone() for each in model.parameters()])
+            if not is_new:
+                assert all(after >= earlier for after, earlier in zip(averager.spent, before)) and before[2] > 0
+            averager.close()
+        assert all(torch.equal(*pair) for pair in zip(*trained)), communicator
+
+
+def hold_a_checkpoint_that_one_rank_loads_is_told_in_the_next_step():
+    if eave.size() == 1:
+        return
     model, optimizer, averager = make()
-    model.load_state_dict(TwoHeads(3).state_dict())  # all ranks load the same
     take_step(model, optimizer, averager, 0)
-    with averager.consensus():
-        assert is_same_everywhere(model.parameters())
+    state = TwoHeads(3).state_dict()
+    if eave.rank() == 1:
+        model.load_state_dict(state)
+    else:
+        with torch.no_grad():
+            for name, each in model.state_dict().items():
+                each.copy_(state[name])  # as if rank 1 had sent it: no difference, so no message
+    take_step(model, optimizer, averager, 1)
+    if eave.rank() == 1:
+        model.load_state_dict(TwoHeads(4).state_dict())
+    try:
+        take_step(model, optimizer, averager, 2)
+        raise AssertionError("replicas differ, and nobody says so")
+    except eave.Error as error:
+        assert error.code == 64 and error.is_shared and "load_state_dict was called on rank 1 alone" in str(error), error
+    refused("close() this Averager", averager.step)
+    model.load_state_dict(TwoHeads(3).state_dict())
 
 
 def hold_a_checkpoint_that_one_rank_loads_is_told_by_the_consensus():

@@ -2,22 +2,24 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any, Iterator, Optional
 
 from ._agreement import refuse_together, require_same_versions
 from ._caller import at
 from ._error import USAGE, Error
-from ._library import AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS
+from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_PARAMETERS
+from ._loading import refuse_loaded_alone
 from ._method import Method, Option
 from ._model_hooks import ModelHooks
 from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
 from ._parameters import ParameterVector
-from ._ranks import start, text_of_first_rank
+from ._ranks import rank, require_same, start, text_of_first_rank
 from ._scaler import ScaledSteps
 from ._statistics import refuse_statistics, statistics_of_all_ranks
 from ._tensors import list_trained, require_fit, share_others
-from ._wrapped import refuse_wrapped
+from ._wrapped import describe_groups, refuse_wrapped
 
 if TYPE_CHECKING:
     import torch
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 class Averager(ScaledSteps, Method):
     """Averages a PyTorch model among ranks: its trainable parameters, and all other parameters of the optimizer. They
-    lie in host memory or on this rank's GPU. mpi_launch/guide/python-models.md says what kinds of models and loops there are.
+    lie in host memory or on this rank's GPU. mpi_launch/guide/python-models.md lists the models and loops that work.
 
     Values are averaged as float32. Parameters of bfloat16 and float16 hold them rounded; with master_weights=True the
     optimizer moves values of float32 instead, so that small steps are not lost.
@@ -43,8 +45,8 @@ class Averager(ScaledSteps, Method):
 
     Parameters of float32 become views of one vector. If one gets other memory later (param.data = …), its values are
     taken from there. If a parameter gets another type or shape, or is unfrozen, replaced or added to the optimizer,
-    step() raises an Error that names it. Then call close() and make a new Averager, on all ranks. A parameter that is frozen later is still averaged: if replicas train
-    alone, it moves until it is equal on all ranks.
+    step() raises an Error that names it. Then call close() and make a new Averager, on all ranks. A parameter that is
+    frozen later is still averaged: if replicas train alone, it moves until it is equal on all ranks.
 
     If gradients are averaged and a gradient is None on all ranks, it stays None, and the optimizer does not change that
     parameter. If it is None on some ranks only, it counts as 0 there, and the optimizer moves the parameter on all.
@@ -67,17 +69,18 @@ class Averager(ScaledSteps, Method):
         self._refuse_what_is_not_finite()
         super().__init__(self._vector.values.data_ptr(), self._vector.gradients.data_ptr(), self._vector.values.numel(),
                          communicator, self._complete(options))
+        self._options = options
         self._vector.low.write()
         self._is_evaluating = self._is_updating = self._is_loaded = self._is_torn = False
         self._updates: Optional[bool] = None  # whether the optimizer takes its step; None before average_gradients()
         self._hooks: Optional[ModelHooks] = None
         self._refuse_unmoved_optimizer(options)
+        self._refuse_groups_that_drift()
         share_others(model, self._vector.trained)
         self._look_ahead: Optional[LookAhead] = None
         if is_nesterov(optimizer) and not self._has(AVERAGES_GRADIENTS):
             self._look_ahead = LookAhead(self._vector.values, self._vector.parameters, optimizer)
-            self._settle()
-            self._call("look_ahead", self._look_ahead.address, 1.0)
+            self._tell_look_ahead()
         self._hooks = ModelHooks(model, optimizer, before_forward=self._before_forward,
                                  before_optimizer=self._before_optimizer, after_loading=self._after_loading,
                                  after_loading_optimizer=self._after_loading_optimizer)
@@ -113,6 +116,15 @@ class Averager(ScaledSteps, Method):
             raise Error(USAGE, f"{self._name} moves the parameters itself and never asks the optimizer: give it "
                                "torch.optim.SGD without momentum, with one learning rate, and weight_decay= to both")
 
+    def _refuse_groups_that_drift(self) -> None:
+        """Raises an Error if DistributedDataParallel averages within groups and the method would move the ranks of a group
+        apart."""
+        if not self._has(EXCHANGES_TOGETHER) and describe_groups(self._model):
+            self.close()
+            raise Error(USAGE, f"{self._name} exchanges with each rank by itself, so ranks of one DistributedDataParallel "
+                               "would differ: take a method in which all ranks exchange together, such as allreduce, easgd or "
+                               "local-sgd", is_shared=True)
+
     def _after_loading_optimizer(self) -> None:
         if self._look_ahead:
             self._look_ahead.update()
@@ -133,19 +145,35 @@ class Averager(ScaledSteps, Method):
             raise Error(USAGE, "load_state_dict within consensus(): what is loaded would be lost when that ends")
         self._is_loaded = True
 
-    def _refuse_loaded(self) -> None:
-        """Raises an Error after load_state_dict if the method has a center. The center would still hold the old values,
-        pull the model back to them, and be saved in its place."""
-        if self._is_loaded and self._has(HAS_CENTER):
-            raise Error(USAGE, f"load_state_dict has changed the model, and {self._name} keeps values of its own that do "
-                               "not know of it: load before the Averager is made, or close() it and make a new one, on "
-                               "all ranks. Rank 0's values go to all")
+    def _take_loaded(self) -> None:
+        """Collective after load_state_dict if the method has a center, which would pull the model back to the values that
+        it holds. The method begins anew, from rank 0's model."""
+        if not self._is_loaded or not self._has(HAS_CENTER):
+            return
+        require_same(f"load_state_dict of the model of {self._name}")
+        self._is_loaded = False
+        if rank() == 0:
+            print(f"eave: load_state_dict has changed the model: {self._name} begins anew from rank 0's", file=sys.stderr)
+        self._vector.read("load_state_dict")
+        self._settle()
+        self._close_to_begin_anew()
+        self._open(self._vector.values.data_ptr(), self._vector.gradients.data_ptr(), self._vector.values.numel(),
+                   self._name, self._complete(self._options))
+        self._vector.low.write()
+        if self._look_ahead:
+            self._look_ahead.update()
+        self._tell_look_ahead()
+
+    def _tell_look_ahead(self) -> None:
+        if self._look_ahead:
+            self._settle()
+            self._call("look_ahead", self._look_ahead.address, 1.0)
 
     def _refuse_closed_or_torn(self, call: str) -> None:
         self._refuse_closed(call)
         if self._is_torn:
-            raise Error(USAGE, f"{call}: an exception has ended the step before within the optimizer, which may have moved a "
-                               "part of the parameters: close() this Averager and make a new one, on all ranks")
+            raise Error(USAGE, f"{call}: an exception has ended the step before, which may have moved a part of the "
+                               "parameters: close() this Averager and make a new one, on all ranks")
 
     def _what_comes_first(self) -> str:
         return (f"the model has computed in train mode{at(self._began)}, and no averager.step() has followed: call it "
@@ -164,7 +192,7 @@ class Averager(ScaledSteps, Method):
         `samples` are those of this rank in this step, `samples_everywhere` those of all ranks. They are the weights in
         means of gradients. If both are 0, all ranks have the same weight."""
         self._refuse_closed_or_torn("begin_step")
-        self._refuse_loaded()
+        self._take_loaded()
         self._vector.read("begin_step")
         self._settle()
         self._begin_step(self._optimizer.param_groups[0]["lr"], samples, samples_everywhere)
@@ -188,7 +216,7 @@ class Averager(ScaledSteps, Method):
         updates, self._updates = bool(self._updates), None
         if updates:
             self._update()
-        self._vector.read("step")
+        self._vector.read_again("step")
         self._settle()
         self._after_update()
         self._vector.low.write()
@@ -223,9 +251,14 @@ class Averager(ScaledSteps, Method):
         if not self._is_in_step:
             self.begin_step()
         self._vector.read(call)
-        has_gradient = self._vector.collect_gradients()
+        has_gradient = self._vector.collect_gradients(self._is_loaded, not self._is_loaded)
         self._settle()
         self._updates = self._before_update(loss_sum, has_gradient)
+        is_loaded, self._is_loaded = self._is_loaded, False
+        if all(has_gradient[-2:]):  # the sum has told each rank of the other ones
+            self._is_torn = True
+            refuse_loaded_alone(is_loaded, self._vector.values)
+            self._is_torn = False
         self._vector.low.write()
         if self._updates:
             self._vector.spread_gradients(has_gradient)
@@ -244,15 +277,15 @@ class Averager(ScaledSteps, Method):
     @contextlib.contextmanager
     def consensus(self) -> Iterator[torch.nn.Module]:
         """Collective, between steps. A context in which the model holds the center or the mean, equal on all ranks.
-        Buffers stay this rank's own, except for merged statistics of batch norm. When the context ends, the parameters are this rank's again. A state_dict()
-        taken inside shares their memory, so save or copy it inside.
+        Buffers stay this rank's own, except for merged statistics of batch norm. When the context ends, the model is this
+        rank's again. A state_dict() taken inside shares their memory, so save or copy it inside.
 
         Warns if the values are still those with which all ranks began. Raises an Error with code 70 if parameters
         differ that the method keeps equal, and names the ranks. This happens if one rank alone has loaded a
         checkpoint."""
         import torch
         self._refuse_closed_or_torn("consensus")
-        self._refuse_loaded()
+        self._take_loaded()
         if self._is_in_step:
             raise Error(USAGE, f"consensus within a step: {self._what_comes_first()}")
         self._vector.read("consensus")

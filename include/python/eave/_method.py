@@ -24,15 +24,29 @@ class Method:
 
     def __init__(self, parameters: int, gradients: int, count: int, communicator: str, options: dict[str, Option]) -> None:
         start()
-        words = [f"{name.replace('_', '-')}={_word(value)}" for name, value in sorted(options.items())]
-        words.insert(0, f"communicator={communicator}")
         self._why_closed = ""
         self._began: Optional[Line] = None  # where the step that is under way began
         self._stage = _BETWEEN_STEPS
         self._last_facts: Optional[tuple[str, tuple[float, int, int], int]] = None
-        self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
-        call("open", " ".join(words).encode(), parameters, gradients, count, ctypes.byref(self._handle))
+        self._spent_before: tuple[float, int, int, int] = (0.0, 0, 0, 0)  # by the method before it began anew
+        self._handle: Optional[ctypes.c_void_p] = None
+        self._open(parameters, gradients, count, communicator, options)
+
+    def _open(self, parameters: int, gradients: int, count: int, communicator: str, options: dict[str, Option]) -> None:
+        words = [f"{name.replace('_', '-')}={_word(value)}" for name, value in sorted(options.items())]
+        words.insert(0, f"communicator={communicator}")
+        handle = ctypes.c_void_p()
+        call("open", " ".join(words).encode(), parameters, gradients, count, ctypes.byref(handle))
+        self._handle = handle
         job.open += 1
+
+    def _close_to_begin_anew(self) -> None:
+        """Collective. Ends the method, as close() does; _open follows. What it has spent still counts."""
+        _, spent, left_out = self._facts()
+        self._spent_before = (*spent, left_out)
+        handle, self._handle = self._handle, None
+        call("close", handle)
+        job.open -= 1
 
     @property
     def description(self) -> str:
@@ -55,8 +69,10 @@ class Method:
             return self._last_facts
         spent = Spent()
         call("spent_by", self._handle, ctypes.byref(spent))
+        seconds, sent, calls, left_out = self._spent_before
         return (job.library.eave_description(self._handle).decode(),
-                (spent.seconds_waiting, spent.bytes, spent.calls), job.library.eave_steps_left_out(self._handle))
+                (seconds + spent.seconds_waiting, sent + spent.bytes, calls + spent.calls),
+                left_out + job.library.eave_steps_left_out(self._handle))
 
     def _has(self, trait: int) -> bool:
         return bool(job.library.eave_traits(self._handle) & trait)

@@ -71,7 +71,10 @@ class LookAhead:
             factor = float(group["lr"]) * group["momentum"] if group["nesterov"] else 0.0
             for each in group["params"]:
                 buffer = self._optimizer.state.get(each, {}).get("momentum_buffer")
-                if buffer is None or id(each) not in self._parts:
+                if id(each) not in self._parts:
+                    continue
+                if buffer is None:
+                    self._parts[id(each)].zero_()
                     continue
                 if buffer.shape != each.shape:
                     raise Error(USAGE, "the optimizer's momentum does not have the parameters' shapes")

@@ -33,6 +33,8 @@ class ParameterVector:
         self._parts = parts_of(self.values, self.parameters)
         self._gradient_parts = parts_of(self.gradients, self.parameters)
         self._kinds = [(each.shape, each.dtype, each.device) for each in self.parameters]
+        self._places = [(part.data_ptr(), part.shape, part.stride()) for part in self._parts]
+        self._fits = [each.dtype == torch.float32 for each in self.parameters]
         self.low = LowPrecision(self.parameters, self._parts, self._gradient_parts, has_masters)
         self._version = self.gradients._version
 
@@ -47,6 +49,10 @@ class ParameterVector:
         """Makes `values` those of the parameters, wherever they lie now. Raises an Error if the model no longer is the one
         that the vector was made of."""
         self._refuse_unknown(call)
+        self.read_again(call)
+
+    def read_again(self, call: str) -> None:
+        """As read, if no parameter can have come since."""
         self._take_moved(call)
         self.low.read()
 
@@ -68,37 +74,37 @@ class ParameterVector:
 
     def _take_moved(self, call: str) -> None:
         """Takes the values of parameters that have got other memory, as by param.data = …, and makes them views again."""
-        for number, (each, part) in enumerate(zip(self.parameters, self._parts)):
-            if not each.numel() or (each.data_ptr() == part.data_ptr() and each.stride() == part.stride()
-                                    and each.shape == part.shape):
+        for number, (each, part, place) in enumerate(zip(self.parameters, self._parts, self._places)):
+            if (each.data_ptr(), each.shape, each.stride()) == place or not each.numel():
                 continue
             name, (shape, dtype, device) = self.names[number], self._kinds[number]
             if (each.shape, each.dtype, each.device) != (shape, dtype, device):
-                raise Error(USAGE, f"{call}: parameter '{name}' has become {_describe(each.shape, each.dtype, each.device)}; "
+                raise Error(USAGE, f"{call}: parameter '{name}' has become {_describe(each.shape, each.dtype, each.device)}, "
                                    f"it was {_describe(shape, dtype, device)} when the Averager was made. Make it after "
                                    "model.to() and whatever else changes the model's parameters")
             if each.dtype == self.values.dtype:
                 part.copy_(each.data)
                 each.data = part
         if self.values.data_ptr() != self._address:
-            raise Error(USAGE, f"{call}: the parameters lie elsewhere than when the Averager was made, as by share_memory(): "
-                               "call that before")
+            raise Error(USAGE, f"{call}: the parameters lie elsewhere than when the Averager was made, as after "
+                               "share_memory(): call that before")
 
     def has_new_gradients(self) -> bool:
         """Whether a gradient has been computed since the last step."""
         import torch
-        return any(each.grad is not None and not _is_view(each.grad, part)
+        return any(each.grad is not None and each.grad.data_ptr() != part.data_ptr()
                    for each, part in zip(self.parameters, self._gradient_parts)) or \
             (self.gradients._version != self._version and any(each.grad is not None for each in self.parameters))
 
     def end_step(self) -> None:
         self._version = self.gradients._version
 
-    def collect_gradients(self) -> Any:
+    def collect_gradients(self, *further_flags: bool) -> Any:
         """Copies gradients that are not views of the gradient vector into it; zero_grad may have dropped the views.
-        Returns a flag per parameter: whether it has a gradient."""
+        Returns a flag per parameter, whether it has a gradient, and then `further_flags`."""
         import torch
-        has_gradient = (ctypes.c_uint8 * len(self.parameters))()
+        flags = [False] * len(self.parameters) + list(further_flags)
+        has_gradient = (ctypes.c_uint8 * len(flags))(*flags)
         for number, (each, part) in enumerate(zip(self.parameters, self._gradient_parts)):
             gradient = each.grad
             if gradient is None:
@@ -107,7 +113,7 @@ class ParameterVector:
             if gradient.layout != torch.strided:
                 raise Error(USAGE, f"step: the gradient of '{self.names[number]}' is sparse; expected a dense one "
                                    "(sparse=False)")
-            if not _is_view(gradient, part):
+            if gradient.data_ptr() != part.data_ptr():
                 part.copy_(gradient)
             has_gradient[number] = 1
         return has_gradient
@@ -115,18 +121,12 @@ class ParameterVector:
     def spread_gradients(self, has_gradient: Any) -> None:
         """Makes the gradients of the parameters views of the gradient vector; None where no rank has one."""
         import torch
-        for each, part, has in zip(self.parameters, self._gradient_parts, has_gradient):
-            if not has:
-                each.grad = None
-            elif each.dtype == part.dtype:
-                each.grad = part
+        for each, part, has, fits in zip(self.parameters, self._gradient_parts, has_gradient, self._fits):
+            if fits or not has:
+                each.grad = part if has else None
             elif each.grad is None:
                 each.grad = torch.empty_like(each)
         self.low.round_gradients()
-
-
-def _is_view(gradient: torch.Tensor, part: torch.Tensor) -> bool:
-    return bool(gradient.data_ptr() == part.data_ptr() and gradient.dtype == part.dtype)
 
 
 def _describe(shape: torch.Size, dtype: torch.dtype, device: torch.device) -> str:
