@@ -34,6 +34,8 @@ class ParameterVector:
         self._gradient_parts = parts_of(self.gradients, self.parameters)
         self._kinds = [(each.shape, each.dtype, each.device) for each in self.parameters]
         self._places = [(part.data_ptr(), part.shape, part.stride()) for part in self._parts]
+        self._full = [each for each in self.parameters if each.dtype == torch.float32]
+        self._addresses = [each.data_ptr() for each in self._full]
         self._fits = [each.dtype == torch.float32 for each in self.parameters]
         self.low = LowPrecision(self.parameters, self._parts, self._gradient_parts, has_masters)
         self._version = self.gradients._version
@@ -49,11 +51,13 @@ class ParameterVector:
         """Makes `values` those of the parameters, wherever they lie now. Raises an Error if the model no longer is the one
         that the vector was made of."""
         self._refuse_unknown(call)
-        self.read_again(call)
+        self._take_moved(call)
+        self.low.read()
 
     def read_again(self, call: str) -> None:
-        """As read, if no parameter can have come since."""
-        self._take_moved(call)
+        """As read, after an optimizer's step since the last read: no parameter has come, and none has another shape."""
+        if [each.data_ptr() for each in self._full] != self._addresses:
+            self._take_moved(call)
         self.low.read()
 
     def _refuse_unknown(self, call: str) -> None:
