@@ -51,6 +51,7 @@ class Averager {
   // The option limit-step: how long a rank waits for another. nullopt: unchanged.
   std::optional<std::string> limit() const;
   std::size_t size() const { return replica_.parameters.size(); }
+  bool is_on_gpu() const { return gpu_ != nullptr; }
   std::int64_t steps() const { return step_.index; }  // steps done
   std::int64_t steps_left_out() const { return gate_->left_out(); }
   TransportCounters counters() const { return counting_->counters(); }

@@ -40,11 +40,12 @@ int code_of(const std::function<void()>& call) {
 
 using Function = eave::InterfaceCall::Function;
 
-// `call`: set if all ranks do this work in the same order.
-int in_session(const std::optional<eave::InterfaceCall>& call, const std::function<void(Transport&)>& work) {
+// `call`: set if all ranks do this work in the same order. `here`: in this thread, not in the session's.
+int in_session(const std::optional<eave::InterfaceCall>& call, const std::function<void(Transport&)>& work,
+               bool here = false) {
   return code_of([&] {
     if (!session) throw Error(ExitCode::kUsage, "eave_start has not been called, or eave_stop has");
-    session->run(call, work);
+    here ? session->run_here(call, work) : session->run(call, work);
   });
 }
 
@@ -54,16 +55,19 @@ int in_session(Function function, const std::function<void(Transport&)>& work) {
 
 // Some methods let ranks be in different steps. Then a step is not a numbered call.
 int in_session(Function function, eave_averager* averager, const std::function<void(eave::Averager&)>& work) {
+  const bool is_step = function == Function::kStep;
   std::optional<eave::InterfaceCall> call;
   if (averager) {
     const eave::Averager& own = averager->averager;
-    const bool is_step = function == Function::kStep;
     call = {function, own.steps() + (is_step ? 1 : 0), !is_step || own.needs_equal_steps()};
   }
-  return in_session(call, [&](Transport&) {
-    if (!averager) throw Error(ExitCode::kUsage, "averager is a null pointer");
-    work(averager->averager);
-  });
+  return in_session(
+      call,
+      [&](Transport&) {
+        if (!averager) throw Error(ExitCode::kUsage, "averager is a null pointer");
+        work(averager->averager);
+      },
+      is_step && averager && !averager->averager.is_on_gpu());
 }
 
 // Collective: copies rank 0's bytes to all ranks, in pieces of 4 MiB. `count` is the same on all ranks.
