@@ -158,6 +158,17 @@ int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_ev
                     [&](eave::Averager& own) { own.begin_step(samples, samples_everywhere, learning_rate); });
 }
 
+int eave_gradient_ready(eave_averager* averager, size_t first, size_t count) {
+  const bool here = averager && !averager->averager.is_on_gpu();
+  return in_session(
+      std::nullopt,
+      [&](Transport&) {
+        require(averager, "averager");
+        averager->averager.gradient_ready(first, count);
+      },
+      here);
+}
+
 int eave_before_update(eave_averager* averager, double loss_sum, int* updates) {
   return eave_before_update_of(averager, loss_sum, nullptr, 0, updates);
 }
