@@ -196,8 +196,10 @@ bool Averager::before_update(double loss_sum, TensorFlags has_gradient) {
   bool is_whole = std::isfinite(loss_sum) &&
                   (step_.samples == 0 || (averages_ && !tells) || (are_ready_finite_ && is_finite(rest)));
   step_.loss_sum = is_whole ? loss_sum : 0;
-  if (tells) flags_->start(is_whole, step_.samples > 0, has_gradient);
   weigh_gradients(rest, is_whole, averages_ && !tells);
+  // All sums of gradients begin before that of the flags, because ranks hand over parts at different times.
+  if (averages_) communicator_->gradient_ready(rest);
+  if (tells) flags_->start(is_whole, step_.samples > 0, has_gradient);
   // Pulls before the optimizer's step, so from the values at which the gradients were computed.
   if (const std::optional<Pull> pull = communicator_->before_update(step_))
     replica_.device->pull_parameters(replica_.parameters, *pull, step_.ahead);

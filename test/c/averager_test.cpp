@@ -143,9 +143,11 @@ TEST(AveragerSteps, out_of_turn_are_refused) {
 
 constexpr std::size_t kOverlapped = 5000;  // two buckets of the smallest size
 
-// Takes four steps with every gradient handed over in two parts. The middle ones are spoilt on rank 1, one by a
-// gradient in the part that is handed over first, one by the loss. Returns the parameters at the end.
-std::vector<float> overlap_spoilt_steps(Transport& transport, const std::string& options) {
+// Takes four steps, in which rank 1 hands over every gradient in two parts and rank 0 hands over none. The middle ones
+// are spoilt on rank 1, one by a gradient in the part that is handed over first, one by the loss. Returns the
+// parameters at the end.
+std::vector<float> overlap_spoilt_steps(Transport& transport, const std::string& options,
+                                        std::vector<std::uint8_t> has_gradient) {
   std::vector<float> x(kOverlapped, 1), g(kOverlapped);
   Averager averager(transport, options, x, g);
   for (int step = 0; step < 4; ++step) {
@@ -153,9 +155,9 @@ std::vector<float> overlap_spoilt_steps(Transport& transport, const std::string&
     std::ranges::fill(g, static_cast<float>(1 + transport.rank()));
     const bool is_mine = transport.rank() == 1;
     if (step == 1 && is_mine) g.back() = std::numeric_limits<float>::infinity();
-    averager.gradient_ready(1000, kOverlapped - 1000);
-    averager.gradient_ready(0, 1000);
-    const bool updates = averager.before_update(step == 2 && is_mine ? std::nan("") : 1.0);
+    if (is_mine) averager.gradient_ready(1000, kOverlapped - 1000);
+    if (is_mine) averager.gradient_ready(0, 1000);
+    const bool updates = averager.before_update(step == 2 && is_mine ? std::nan("") : 1.0, has_gradient);
     EXPECT_EQ(updates, step == 0 || step == 3) << "step " << step;
     for (std::size_t k = 0; updates && k < x.size(); ++k) x[k] -= g[k];
     averager.after_update();
@@ -167,11 +169,14 @@ std::vector<float> overlap_spoilt_steps(Transport& transport, const std::string&
 
 TEST(AveragerGradients, handed_over_are_left_out_everywhere_if_one_rank_has_no_finite_step) {
   for (const char* const more : {"", " compression=int8"}) {
-    on_ranks({"threads", 2}, [&](Transport& transport) {
-      const std::vector<float> x =
-          overlap_spoilt_steps(transport, "communicator=allreduce bucket-bytes=4096" + std::string(more));
-      for (const float value : x) ASSERT_NEAR(value, 1 - 2 * 1.5, 1e-2);
-    });
+    for (const std::size_t flags : {0, 2}) {
+      on_ranks({"threads", 2}, [&](Transport& transport) {
+        const std::vector<float> x =
+            overlap_spoilt_steps(transport, "communicator=allreduce bucket-bytes=4096" + std::string(more),
+                                 std::vector<std::uint8_t>(flags, 1));
+        for (const float value : x) ASSERT_NEAR(value, 1 - 2 * 1.5, 1e-2);
+      });
+    }
   }
 }
 
