@@ -26,7 +26,7 @@ class ParameterVector:
         self._known = {id(each) for each in self.parameters}
         self.values = flatten(self.parameters)
         self.gradients = torch.zeros_like(self.values)
-        self._gradient_parts = parts_of(self.gradients, self.parameters)
+        self.gradient_parts = parts_of(self.gradients, self.parameters)
         self._places = [(each.data_ptr(), each.shape, each.stride()) for each in self.parameters]
 
     def holds(self, parameter: torch.Tensor) -> bool:
@@ -68,7 +68,7 @@ class ParameterVector:
         Returns a flag per parameter: whether it has a gradient."""
         import torch
         has_gradient = (ctypes.c_uint8 * len(self.parameters))()
-        for number, (each, part) in enumerate(zip(self.parameters, self._gradient_parts)):
+        for number, (each, part) in enumerate(zip(self.parameters, self.gradient_parts)):
             gradient = each.grad
             if gradient is None:
                 part.zero_()
@@ -83,5 +83,5 @@ class ParameterVector:
 
     def spread_gradients(self, has_gradient: Any) -> None:
         """Makes the gradients of the parameters views of the gradient vector; None where no rank has one."""
-        for each, part, has in zip(self.parameters, self._gradient_parts, has_gradient):
+        for each, part, has in zip(self.parameters, self.gradient_parts, has_gradient):
             each.grad = part if has else None
