@@ -16,8 +16,9 @@
  *     eave_stop();
  *
  * Functions are collective: all ranks call the same functions in the same order. These are not collective:
- * eave_interface, eave_rank, eave_size, eave_description, eave_traits, eave_look_ahead, eave_steps_left_out,
- * eave_spent_by, eave_shuffle, eave_abort, eave_error and eave_error_is_shared. One thread makes all calls.
+ * eave_interface, eave_rank, eave_size, eave_description, eave_traits, eave_look_ahead, eave_gradient_ready,
+ * eave_steps_left_out, eave_spent_by, eave_shuffle, eave_abort, eave_error and eave_error_is_shared. One thread makes all
+ * calls.
  *
  * A function returns 0, or an exit code of eave (mpi_launch/guide/faults.md); then eave_error() gives the message.
  * After EAVE_USAGE or EAVE_CONFIGURATION nothing has been done, and the call may be made again. After another code the
@@ -132,6 +133,13 @@ int eave_before_update(eave_averager* averager, double loss_sum, int* updates);
  * change. If a tensor's flag is 0 afterwards, the optimizer must not change that tensor. */
 int eave_before_update_of(eave_averager* averager, double loss_sum, unsigned char* has_gradient, size_t tensors,
                           int* updates);
+/* Optional; call it between eave_begin_step and eave_before_update. The gradients from index `first` on, `count` of them,
+ * are complete; the caller neither changes nor reads them until eave_before_update returns. If the method averages
+ * gradients in this step, their exchange begins while the caller computes the other ones; otherwise nothing happens.
+ * Parts come from the end of the vector to its beginning, without gaps. Each rank may cut them differently, and may
+ * leave out calls; eave_before_update hands over all that is left. The result has the same bits as without these calls,
+ * except the rounding errors that compression keeps of a step that is left out. Not collective. */
+int eave_gradient_ready(eave_averager* averager, size_t first, size_t count);
 /* Call it when the parameters have been updated. Returns EAVE_DIVERGED if they are not finite. After every hundredth
  * step (replica-hash-every) it compares the ranks and returns 70 if they differ. */
 int eave_after_update(eave_averager* averager);

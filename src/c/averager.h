@@ -32,6 +32,8 @@ class Averager {
   void look_ahead(Ahead ahead) { step_.ahead = ahead; }
 
   void begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate);
+  // As eave_gradient_ready. Not collective.
+  void gradient_ready(std::size_t first, std::size_t count);
   // Returns whether the optimizer is to take its step. `has_gradient`: a flag for each tensor of the parameters, or
   // empty. It comes in for this rank. If gradients are averaged in this step, it goes out with the flags of any rank.
   // Throws Error(kDiverged) as FiniteGate does.
@@ -51,6 +53,7 @@ class Averager {
   // The option limit-step: how long a rank waits for another. nullopt: unchanged.
   std::optional<std::string> limit() const;
   std::size_t size() const { return replica_.parameters.size(); }
+  bool is_on_gpu() const { return gpu_ != nullptr; }
   std::int64_t steps() const { return step_.index; }  // steps done
   std::int64_t steps_left_out() const { return gate_->left_out(); }
   TransportCounters counters() const { return counting_->counters(); }
@@ -69,7 +72,7 @@ class Averager {
 
   bool is_finite(ConstSlice values) { return replica_.device->all_finite(values)->get(); }
   bool is_compressed() const;
-  void weigh_gradients(bool is_finite, bool tells_by_values);
+  void weigh_gradients(Slice part, bool is_finite, bool tells_by_values);
   void judge_gradients(bool is_finite, const std::string& where);
   Hash128 hash_of(ConstSlice values);
   void require_equal_steps();
@@ -89,6 +92,8 @@ class Averager {
   int workers_ = 1;
   Step step_;
   Stage stage_ = Stage::kBetweenSteps;
+  std::size_t ready_ = 0;                        // in this step the gradients from here on have been handed over
+  bool are_ready_finite_ = true;                 // whether these gradients are finite
   bool averages_ = false, is_left_out_ = false;  // in this step
   bool is_gone_on_ = false;                      // has begun a step since the last consensus
   bool is_judged_ = false;                       // a consensus has differed from the start

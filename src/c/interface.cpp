@@ -41,11 +41,12 @@ int code_of(const std::function<void()>& call) {
 
 using Function = eave::InterfaceCall::Function;
 
-// `call`: set if all ranks do this work in the same order.
-int in_session(const std::optional<eave::InterfaceCall>& call, const std::function<void(Transport&)>& work) {
+// `call`: set if all ranks do this work in the same order. `here`: in this thread, not in the session's.
+int in_session(const std::optional<eave::InterfaceCall>& call, const std::function<void(Transport&)>& work,
+               bool here = false) {
   return code_of([&] {
     if (!session) throw Error(ExitCode::kUsage, "eave_start has not been called, or eave_stop has");
-    session->run(call, work);
+    here ? session->run_here(call, work) : session->run(call, work);
   });
 }
 
@@ -55,16 +56,19 @@ int in_session(Function function, const std::function<void(Transport&)>& work) {
 
 // Some methods let ranks be in different steps. Then a step is not a numbered call.
 int in_session(Function function, eave_averager* averager, const std::function<void(eave::Averager&)>& work) {
+  const bool is_step = function == Function::kStep;
   std::optional<eave::InterfaceCall> call;
   if (averager) {
     const eave::Averager& own = averager->averager;
-    const bool is_step = function == Function::kStep;
     call = {function, own.steps() + (is_step ? 1 : 0), !is_step || own.needs_equal_steps()};
   }
-  return in_session(call, [&](Transport&) {
-    if (!averager) throw Error(ExitCode::kUsage, "averager is a null pointer");
-    work(averager->averager);
-  });
+  return in_session(
+      call,
+      [&](Transport&) {
+        if (!averager) throw Error(ExitCode::kUsage, "averager is a null pointer");
+        work(averager->averager);
+      },
+      is_step && averager && !averager->averager.is_on_gpu());
 }
 
 // Collective: copies rank 0's bytes to all ranks, in pieces of 4 MiB. `count` is the same on all ranks.
@@ -154,6 +158,17 @@ int eave_look_ahead(eave_averager* averager, const float* velocity, double facto
 int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_everywhere, double learning_rate) {
   return in_session(Function::kStep, averager,
                     [&](eave::Averager& own) { own.begin_step(samples, samples_everywhere, learning_rate); });
+}
+
+int eave_gradient_ready(eave_averager* averager, size_t first, size_t count) {
+  const bool here = averager && !averager->averager.is_on_gpu();
+  return in_session(
+      std::nullopt,
+      [&](Transport&) {
+        require(averager, "averager");
+        averager->averager.gradient_ready(first, count);
+      },
+      here);
 }
 
 int eave_before_update(eave_averager* averager, double loss_sum, int* updates) {

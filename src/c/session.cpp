@@ -99,7 +99,7 @@ void Session::attend(Transport& transport) {
     const bool is_end = !work_;
     lock.unlock();
     if (is_end) return take_leave(transport);
-    const std::exception_ptr failure = carry_out(transport);
+    const std::exception_ptr failure = carry_out(transport, *work_);
     lock.lock();
     failure_ = failure;
     work_ = nullptr;
@@ -107,11 +107,11 @@ void Session::attend(Transport& transport) {
   }
 }
 
-std::exception_ptr Session::carry_out(Transport& transport) {
+std::exception_ptr Session::carry_out(Transport& transport, const std::function<void(Transport&)>& work) {
   std::exception_ptr failure;
   if (call_) guard_->enter(*call_);
   try {
-    (*work_)(transport);
+    work(transport);
   } catch (...) {
     failure = std::current_exception();
   }
@@ -129,20 +129,36 @@ void Session::take_leave(Transport& transport) {
   guard_.reset();
 }
 
-void Session::run(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work) {
+void Session::require_open() const {
+  EAVE_CHECK(is_open_ && !is_closing_, "work belongs between the beginning and the end of a session");
+}
+
+void Session::refuse_fork() const {
   // A fork has no thread to do the work, and its copy of the mutex may be locked forever.
   if (getpid() != process_)
     throw Error(
         ExitCode::kUsage,
         "this process is a fork of a rank, as a worker of a data loader is, and no part of the job: call eave in "
         "the process that started it");
+}
+
+void Session::run(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work) {
+  refuse_fork();
   std::unique_lock lock(mutex_);
-  EAVE_CHECK(is_open_ && !is_closing_, "work belongs between the beginning and the end of a session");
+  require_open();
   call_ = call;
   work_ = &work;
   changed_.notify_all();
   changed_.wait(lock, [this] { return !work_; });
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void Session::run_here(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work) {
+  refuse_fork();
+  const std::lock_guard lock(mutex_);
+  require_open();
+  call_ = call;
+  if (const std::exception_ptr failure = carry_out(*transport_, work)) std::rethrow_exception(failure);
 }
 
 void Session::set_limit(const WatchdogLimit& limit) {

@@ -15,8 +15,8 @@
 
 namespace eave {
 
-// TransportKind::run returns only when the job is over, and one thread calls a Transport. So a Session has a thread
-// that calls run and the transport, and does one piece of work after another.
+// TransportKind::run returns only when the job is over. So a Session has a thread that calls it. That thread or the
+// caller's does one piece of work after another, never both at a time, as a Transport is for one thread at a time.
 class Session {
  public:
   // Collective. `transport`: "auto", or a transport whose ranks are processes; for others it throws Error(kUsage). A
@@ -28,6 +28,9 @@ class Session {
 
   // Blocks until `work` is done. Rethrows what escaped it. `call`: set if all ranks do this work in the same order.
   void run(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work);
+  // The same in the thread that calls it, so that no time goes into waking another thread. The work must not use a GPU,
+  // whose device is a property of the session's thread.
+  void run_here(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work);
   // Collective. No work may follow.
   void close();
   // Ends all ranks with this code. Not collective; any thread may call it. Returns only if this is the only rank.
@@ -41,16 +44,18 @@ class Session {
 
  private:
   void attend(Transport& transport);
-  std::exception_ptr carry_out(Transport& transport);
+  void refuse_fork() const;
+  void require_open() const;
+  std::exception_ptr carry_out(Transport& transport, const std::function<void(Transport&)>& work);
   void take_leave(Transport& transport);
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // the caller's thread holds it while it works
   std::condition_variable changed_;
   const std::function<void(Transport&)>* work_ = nullptr;  // not done yet
   std::optional<InterfaceCall> call_;                      // the call that the work is
   WatchdogLimit limit_;
   std::int64_t guards_ = 0;          // made so far
-  std::unique_ptr<JobGuard> guard_;  // used by the session's thread
+  std::unique_ptr<JobGuard> guard_;  // used by the thread that works
   Transport* transport_ = nullptr;
   std::exception_ptr failure_;  // what escaped the last work
   bool is_open_ = false, is_closing_ = false, has_ended_ = false;

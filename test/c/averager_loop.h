@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -49,8 +51,19 @@ class LoopVector {
   Buffer memory_;
 };
 
-// Runs the loop with its vectors in the memory of `device`. `options` must name the same device.
-inline LoopEnded run_averager_loop(Transport& transport, Device& device, const std::string& options) {
+// Hands over all gradients but the first one, in parts of `each` from the end.
+inline void hand_over(Averager& averager, std::size_t each) {
+  for (std::size_t end = averager.size(); end > 1;) {
+    const std::size_t begin = end - std::min(each, end - 1);
+    averager.gradient_ready(begin, end - begin);
+    end = begin;
+  }
+}
+
+// Runs the loop with its vectors in the memory of `device`. `options` must name the same device. If `parts` is not 0,
+// the loop hands over gradients in parts of that size before the update.
+inline LoopEnded run_averager_loop(Transport& transport, Device& device, const std::string& options,
+                                   std::size_t parts = 0) {
   const int rank = transport.rank();
   const WorkerLoss loss(kLoopProblem, rank);
   std::vector<float> x = kLoopProblem.start();
@@ -67,6 +80,7 @@ inline LoopEnded run_averager_loop(Transport& transport, Device& device, const s
     const Doubles gradient = loss.gradient({x.begin(), x.end()});
     for (std::size_t k = 0; k < x.size() && samples > 0; ++k) g[k] = static_cast<float>(gradient[k]);
     gradients.put(g);
+    if (parts > 0) hand_over(averager, parts);
     if (averager.before_update(static_cast<double>(samples) * loss({x.begin(), x.end()}))) {
       x = parameters.get();
       g = gradients.get();

@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <tuple>
+#include <utility>
 
 #include "eave/agreement.h"
 #include "test/c/averager_loop.h"
@@ -41,6 +45,19 @@ TEST_P(Averagers, end_where_the_trainer_ends_with_uneven_batches) {
     expect_near(got.parameters, expected.parameters);
     expect_near(got.consensus, expected.consensus);
     EXPECT_TRUE(same_on_all_ranks(transport, got.consensus));
+  });
+}
+
+// Ranks cut the parts differently, and rank 0 hands over none before the update.
+TEST_P(Averagers, end_with_the_same_bits_if_gradients_are_handed_over_in_parts) {
+  const auto& [name, ranks] = GetParam();
+  on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
+    const std::string options = averager_options(name, frequent_exchanges(name, transport.size()));
+    const auto parts = static_cast<std::size_t>(ranks == 1 ? 2 : 2 * transport.rank());
+    const LoopEnded expected = run_averager_loop(transport, cpu_device(), options);
+    const LoopEnded got = run_averager_loop(transport, cpu_device(), options, parts);
+    EXPECT_EQ(got.parameters, expected.parameters);
+    EXPECT_EQ(got.consensus, expected.consensus);
   });
 }
 
@@ -121,6 +138,62 @@ TEST(AveragerSteps, out_of_turn_are_refused) {
     EXPECT_TRUE(averager.before_update(0));
     averager.after_update();
     EXPECT_THROW(averager.begin_step(3, 2, 0.1), Error);
+  });
+}
+
+constexpr std::size_t kOverlapped = 5000;  // two buckets of the smallest size
+
+// Takes four steps, in which rank 1 hands over every gradient in two parts and rank 0 hands over none. The middle ones
+// are spoilt on rank 1, one by a gradient in the part that is handed over first, one by the loss. Returns the
+// parameters at the end.
+std::vector<float> overlap_spoilt_steps(Transport& transport, const std::string& options,
+                                        std::vector<std::uint8_t> has_gradient) {
+  std::vector<float> x(kOverlapped, 1), g(kOverlapped);
+  Averager averager(transport, options, x, g);
+  for (int step = 0; step < 4; ++step) {
+    averager.begin_step(0, 0, 0.1);
+    std::ranges::fill(g, static_cast<float>(1 + transport.rank()));
+    const bool is_mine = transport.rank() == 1;
+    if (step == 1 && is_mine) g.back() = std::numeric_limits<float>::infinity();
+    if (is_mine) averager.gradient_ready(1000, kOverlapped - 1000);
+    if (is_mine) averager.gradient_ready(0, 1000);
+    const bool updates = averager.before_update(step == 2 && is_mine ? std::nan("") : 1.0, has_gradient);
+    EXPECT_EQ(updates, step == 0 || step == 3) << "step " << step;
+    for (std::size_t k = 0; updates && k < x.size(); ++k) x[k] -= g[k];
+    averager.after_update();
+  }
+  EXPECT_EQ(averager.steps_left_out(), 2);
+  averager.finish();
+  return x;
+}
+
+TEST(AveragerGradients, handed_over_are_left_out_everywhere_if_one_rank_has_no_finite_step) {
+  for (const char* const more : {"", " compression=int8"}) {
+    for (const std::size_t flags : {0, 2}) {
+      on_ranks({"threads", 2}, [&](Transport& transport) {
+        const std::vector<float> x =
+            overlap_spoilt_steps(transport, "communicator=allreduce bucket-bytes=4096" + std::string(more),
+                                 std::vector<std::uint8_t>(flags, 1));
+        for (const float value : x) ASSERT_NEAR(value, 1 - 2 * 1.5, 1e-2);
+      });
+    }
+  }
+}
+
+TEST(AveragerGradients, are_handed_over_within_a_step_from_the_end_without_gaps) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    std::vector<float> x(9), g(9);
+    Averager averager(transport, "communicator=allreduce", x, g);
+    EXPECT_THROW(averager.gradient_ready(0, 9), Error);
+    averager.begin_step(0, 0, 0.1);
+    averager.gradient_ready(7, 2);
+    for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{7, 2}, {4, 2}, {5, 3}, {8, 9}})
+      EXPECT_THROW(averager.gradient_ready(first, count), Error) << first;
+    averager.gradient_ready(5, 2);
+    averager.gradient_ready(0, 5);
+    EXPECT_TRUE(averager.before_update(0));
+    EXPECT_THROW(averager.gradient_ready(0, 0), Error);
+    averager.after_update();
   });
 }
 

@@ -14,8 +14,9 @@ from ._loading import refuse_loaded_alone
 from ._method import Method, Option
 from ._model_hooks import ModelHooks
 from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
+from ._overlap import Overlap
 from ._parameters import ParameterVector
-from ._ranks import rank, require_same, start, text_of_first_rank
+from ._ranks import rank, require_same, size, start, text_of_first_rank
 from ._scaler import ScaledSteps
 from ._statistics import refuse_statistics, statistics_of_all_ranks
 from ._tensors import list_trained, require_fit, share_others
@@ -52,10 +53,17 @@ class Averager(ScaledSteps, Method):
     parameter. If it is None on some ranks only, it counts as 0 there, and the optimizer moves the parameter on all.
 
     With a GradScaler, call scaler.step(averager) in place of scaler.step(optimizer).
+
+    If gradients are averaged, backward hands them over from the second step on, and ranks exchange them while it computes
+    the others. Between backward() and step() they have no defined values; do not read or change them. If the first step
+    changes gradients there (GradScaler, clipping), or runs backward several times outside of no_sync(), the exchange
+    begins in step(), in all steps. overlap=False has the same effect. On a GPU the exchange always begins in step(), and
+    so it does if a parameter is not float32.
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce", *,
-                 master_weights: bool = False, batch_norm_statistics: str = "local", **options: Option) -> None:
+                 master_weights: bool = False, batch_norm_statistics: str = "local", overlap: bool = True,
+                 **options: Option) -> None:
         start()
         self._model, self._optimizer, self._name = model, optimizer, communicator
         require_same_versions()
@@ -74,6 +82,7 @@ class Averager(ScaledSteps, Method):
         self._is_evaluating = self._is_updating = self._is_loaded = self._is_torn = False
         self._updates: Optional[bool] = None  # whether the optimizer takes its step; None before average_gradients()
         self._hooks: Optional[ModelHooks] = None
+        self._overlap: Optional[Overlap] = None
         self._refuse_unmoved_optimizer(options)
         self._refuse_groups_that_drift()
         share_others(model, self._vector.trained)
@@ -84,7 +93,16 @@ class Averager(ScaledSteps, Method):
         self._hooks = ModelHooks(model, optimizer, before_forward=self._before_forward,
                                  before_optimizer=self._before_optimizer, after_loading=self._after_loading,
                                  after_loading_optimizer=self._after_loading_optimizer)
+        self._overlap = self._make_overlap() if overlap else None
         _open.add(self)
+
+    def _make_overlap(self) -> Optional[Overlap]:
+        """Not on a GPU, where every part would have to wait for PyTorch's queue."""
+        vector = self._vector
+        if size() == 1 or vector.values.is_cuda or not vector.is_float32 or not self._has(AVERAGES_GRADIENTS):
+            return None
+        return Overlap(vector.gradients, vector.parameters, vector.gradient_parts, vector.names, lambda: self._is_in_step,
+                       lambda first, count: self._call("gradient_ready", first, count))
 
     def _refuse_what_is_not_finite(self) -> None:
         """Collective. Raises an Error if a parameter is not finite at the start. Later such a value would seem to come
@@ -196,6 +214,13 @@ class Averager(ScaledSteps, Method):
         self._vector.read("begin_step")
         self._settle()
         self._begin_step(self._optimizer.param_groups[0]["lr"], samples, samples_everywhere)
+        if self._overlap:
+            self._overlap.begin()
+
+    def no_sync(self) -> contextlib.AbstractContextManager[None]:
+        """Not collective. A context for all backwards of a step but the last one: gradients are only added up. Without
+        it, a step may run backward several times if the first step did too, or with overlap=False."""
+        return self._overlap.accumulate() if self._overlap else contextlib.nullcontext()
 
     def step(self, loss_sum: float = 0.0) -> None:
         """Collective; call it in place of optimizer.step(). Calls optimizer.step() and does what the method does before
@@ -251,6 +276,8 @@ class Averager(ScaledSteps, Method):
         if not self._is_in_step:
             self.begin_step()
         self._vector.read(call)
+        if self._overlap:
+            self._overlap.end()
         has_gradient = self._vector.collect_gradients(self._is_loaded, not self._is_loaded)
         self._settle()
         self._updates = self._before_update(loss_sum, has_gradient)
@@ -316,6 +343,8 @@ class Averager(ScaledSteps, Method):
         _open.discard(self)
         if self._hooks:
             self._hooks.remove()
+        if self._overlap:
+            self._overlap.remove()
 
     def _vectors_in_use(self) -> Any:
         return self._vector, self._look_ahead

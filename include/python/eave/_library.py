@@ -89,6 +89,7 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "open": [text, floats, floats, size, ctypes.POINTER(pointer)],
         "look_ahead": [pointer, floats, number],
         "begin_step": [pointer, ctypes.c_int64, ctypes.c_int64, number],
+        "gradient_ready": [pointer, size, size],
         "before_update": [pointer, number, flag],
         "before_update_of": [pointer, number, ctypes.c_void_p, size, flag],
         "after_update": [pointer], "consensus": [pointer, floats],

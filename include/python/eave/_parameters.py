@@ -31,13 +31,14 @@ class ParameterVector:
         self.gradients = torch.zeros_like(self.values)
         self._address = self.values.data_ptr()
         self._parts = parts_of(self.values, self.parameters)
-        self._gradient_parts = parts_of(self.gradients, self.parameters)
+        self.gradient_parts = parts_of(self.gradients, self.parameters)
         self._kinds = [(each.shape, each.dtype, each.device) for each in self.parameters]
         self._places = [(part.data_ptr(), part.shape, part.stride()) for part in self._parts]
         self._full = [each for each in self.parameters if each.dtype == torch.float32]
         self._addresses = [each.data_ptr() for each in self._full]
         self._fits = [each.dtype == torch.float32 for each in self.parameters]
-        self.low = LowPrecision(self.parameters, self._parts, self._gradient_parts, has_masters)
+        self.is_float32 = all(self._fits)
+        self.low = LowPrecision(self.parameters, self._parts, self.gradient_parts, has_masters)
         self._version = self.gradients._version
 
     def holds(self, parameter: torch.Tensor) -> bool:
@@ -97,7 +98,7 @@ class ParameterVector:
         """Whether a gradient has been computed since the last step."""
         import torch
         return any(each.grad is not None and each.grad.data_ptr() != part.data_ptr()
-                   for each, part in zip(self.parameters, self._gradient_parts)) or \
+                   for each, part in zip(self.parameters, self.gradient_parts)) or \
             (self.gradients._version != self._version and any(each.grad is not None for each in self.parameters))
 
     def end_step(self) -> None:
@@ -109,7 +110,7 @@ class ParameterVector:
         import torch
         flags = [False] * len(self.parameters) + list(further_flags)
         has_gradient = (ctypes.c_uint8 * len(flags))(*flags)
-        for number, (each, part) in enumerate(zip(self.parameters, self._gradient_parts)):
+        for number, (each, part) in enumerate(zip(self.parameters, self.gradient_parts)):
             gradient = each.grad
             if gradient is None:
                 part.zero_()
@@ -125,7 +126,7 @@ class ParameterVector:
     def spread_gradients(self, has_gradient: Any) -> None:
         """Makes the gradients of the parameters views of the gradient vector; None where no rank has one."""
         import torch
-        for each, part, has, fits in zip(self.parameters, self._gradient_parts, has_gradient, self._fits):
+        for each, part, has, fits in zip(self.parameters, self.gradient_parts, has_gradient, self._fits):
             if fits or not has:
                 each.grad = part if has else None
             elif each.grad is None:
