@@ -3,10 +3,12 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator, Optional
 
+from . import _leaving
 from ._caller import at
 from ._error import USAGE, Error
+from ._join import Joined, join
 from ._library import AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS
 from ._method import Method, Option
 from ._model_hooks import ModelHooks, refuse_wrapped
@@ -43,11 +45,18 @@ class Averager(Method):
     parameter. If it is None on some ranks only, it counts as 0 there, and the optimizer moves the parameter on all.
 
     With a GradScaler: scaler.unscale_(optimizer), averager.step(), scaler.update().
+
+    If a rank gets the signal `leave_on` (SIGUSR1 by default; also several signals), step() raises eave.Leaving on all ranks
+    after the same step. It is a SystemExit with code 75, so a program that does not catch it ends with that code. A handler
+    that the program has set for the signal before stays, and may call eave.ask_to_leave(). With leave_on=None, no signal
+    is heard and step() never raises Leaving; then the program looks at `averager.leaving` after each step.
     """
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce",
-                 **options: Option) -> None:
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce", *,
+                 leave_on: _leaving.Signals = _leaving.DEFAULT, **options: Option) -> None:
         start()
+        _leaving.listen(leave_on)
+        self._leaves_by_itself = leave_on is not None
         self._model, self._optimizer, self._name = model, optimizer, communicator
         refuse_wrapped(model)
         refuse_optimizer(optimizer)
@@ -158,6 +167,8 @@ class Averager(Method):
         self._refuse_closed_or_torn("begin_step")
         self._refuse_loaded()
         self._settle()
+        if Joined.current:
+            return Joined.current.begin_step(self, samples, samples_everywhere)
         self._begin_step(self._optimizer.param_groups[0]["lr"], samples, samples_everywhere)
 
     def step(self, loss_sum: float = 0.0) -> None:
@@ -184,6 +195,33 @@ class Averager(Method):
             self._update()
         self._settle()
         self._after_update()
+        self._leave_if_asked()
+
+    def _leave_if_asked(self) -> None:
+        if self._leaves_by_itself and self.leaving:
+            _leaving.leave(_open)
+
+    def _refuse_step_under_way(self, call: str) -> None:
+        self._refuse_closed_or_torn(call)
+        if self._is_in_step:
+            raise Error(USAGE, f"{call} within a step: {self._what_comes_first()}")
+
+    def join(self, after_step: Optional[Callable[[], object]] = None) -> ContextManager[None]:
+        """Collective. A context for a loop over batches of which ranks may have unequal numbers:
+
+            with averager.join():
+                for x, y in batches:
+                    ...
+                    averager.step()
+
+        At its end, a rank whose data has ended takes part in the steps of the other ranks with weight 0, until the data of
+        all ranks has ended. If gradients are averaged, its optimizer takes these steps too, with the learning rates of the
+        ranks that have data. `after_step` is called after each step without data, such as scheduler.step if the loop calls
+        it for each batch. If ranks take steps independently (easgd-async), it only waits for the other ranks.
+
+        Within the context, means are weighted by the samples given to begin_step(samples), or all ranks with data have the
+        same weight. consensus() belongs after it."""
+        return join(self, after_step)
 
     def _update(self) -> None:
         self._is_updating = self._is_torn = True
@@ -205,10 +243,10 @@ class Averager(Method):
         differ that the method keeps equal, and names the ranks. This happens if one rank alone has loaded a
         checkpoint."""
         import torch
-        self._refuse_closed_or_torn("consensus")
+        self._refuse_step_under_way("consensus")
         self._refuse_loaded()
-        if self._is_in_step:
-            raise Error(USAGE, f"consensus within a step: {self._what_comes_first()}")
+        if Joined.current:
+            raise Error(USAGE, "consensus within join(): ranks whose data has ended are not there yet; call it after join()")
         self._vector.refuse_changes("consensus")
         own = self._vector.values
         values = torch.empty_like(own)
