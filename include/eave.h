@@ -17,8 +17,8 @@
  *
  * Functions are collective: all ranks call the same functions in the same order. These are not collective:
  * eave_interface, eave_rank, eave_size, eave_description, eave_traits, eave_look_ahead, eave_gradient_ready,
- * eave_steps_left_out, eave_spent_by, eave_shuffle, eave_abort, eave_error and eave_error_is_shared. One thread makes all
- * calls.
+ * eave_steps_left_out, eave_spent_by, eave_shuffle, eave_abort, eave_error and eave_error_is_shared, and those that say
+ * so. One thread makes all calls.
  *
  * A function returns 0, or an exit code of eave (mpi_launch/guide/faults.md); then eave_error() gives the message.
  * After EAVE_USAGE or EAVE_CONFIGURATION nothing has been done, and the call may be made again. After another code the
@@ -42,7 +42,7 @@ extern "C" {
 
 #define EAVE_INTERFACE 1
 
-enum { EAVE_USAGE = 64, EAVE_PEER_LOST = 69, EAVE_DIVERGED = 76, EAVE_CONFIGURATION = 78 };
+enum { EAVE_USAGE = 64, EAVE_PEER_LOST = 69, EAVE_LEFT = 75, EAVE_DIVERGED = 76, EAVE_CONFIGURATION = 78 };
 
 /* Traits of a method; eave_traits returns their sum. */
 enum {
@@ -120,6 +120,15 @@ int eave_look_ahead(eave_averager* averager, const float* velocity, double facto
  * in this step, `samples_everywhere` those of all ranks together. They are the weights in means of gradients. If both
  * are 0, all ranks have the same weight. */
 int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_everywhere, double learning_rate);
+/* Begins a step in place of eave_begin_step if ranks may have unequal numbers of batches. `samples` are those of this
+ * rank, above 0, or 0 once its data has ended. A rank whose data has ended goes on calling, in each step with gradients
+ * of any value, and takes part with weight 0. When the data of all ranks has ended, `begins` becomes 0 on all of them,
+ * and no step has begun. Otherwise it becomes 1, and the step goes on as after eave_begin_step. All ranks begin all
+ * their steps by this function until then. If ranks take steps independently (easgd-async), a rank without data waits
+ * for the other ranks, and takes a step only if it has taken none since the last consensus. `numbers` are `count`
+ * numbers, the same on all ranks with samples; the first one is the learning rate. A rank without samples gets those of
+ * the ranks with samples, because its own schedule does not go on. */
+int eave_begin_joined_step(eave_averager* averager, int64_t samples, double* numbers, size_t count, int* begins);
 /* Call it when the gradients are complete. If the method averages gradients, it replaces them by the mean over all
  * ranks. If the method pulls parameters, it moves them. `loss_sum` is the sum over this rank's samples, for methods
  * that weigh replicas by it; pass 0 to other methods. Sets `updates` to whether the optimizer must take its step. It is
@@ -166,6 +175,16 @@ int eave_shuffle(int64_t* order, size_t count, uint64_t seed, int64_t epoch);
 
 /* Ends the method on all ranks, and frees the averager. */
 int eave_close(eave_averager* averager);
+
+/* Asks all ranks to leave the job together. Not collective: any rank, any thread and any signal handler may call it. In
+ * the next milliseconds the ranks agree on a step that none of them has ended yet. When eave_after_update has ended
+ * that step, eave_is_leaving returns 1, on every rank after the same step. Then save what is needed, and end with
+ * EAVE_LEFT as exit code. If ranks take steps independently (easgd-async), each leaves after its next step. */
+void eave_ask_to_leave(void);
+/* Calls eave_ask_to_leave when this process gets the signal, such as SIGUSR1, unless the program handles or ignores it.
+ * If a signal other than SIGUSR1 comes twice, the second one has its usual effect. Not collective. */
+int eave_leave_on(int signal);
+int eave_is_leaving(void); /* not collective */
 
 /* The message of the last call of this thread that did not return 0. */
 const char* eave_error(void);

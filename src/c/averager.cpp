@@ -7,6 +7,7 @@
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
+#include "c/few_exchanges.h"
 #include "c/job_guard.h"
 #include "c/stderr_message.h"
 #include "eave/agreement.h"
@@ -60,6 +61,7 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
   if (gpu_) replica_.device = gpu_.get();
   workers_ = transport.size();
   flags_.emplace(*counting_);
+  sample_count_.emplace(*counting_);
   make_communicator(hosts);
   watch_replicas();
   communicator_->begin(replica_);
@@ -157,7 +159,7 @@ void Averager::enter(Stage from, Stage to, const char* call) {
   stage_ = to;
 }
 
-void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) {
+void Averager::refuse_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) const {
   const bool is_even = samples == 0 && samples_everywhere == 0;
   if (!is_even && (samples < 0 || samples_everywhere < std::max<std::int64_t>(samples, 1)))
     throw Error(ExitCode::kUsage, "begin_step: " + count_text(samples, "sample") + " of " +
@@ -169,7 +171,12 @@ void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere,
     throw Error(ExitCode::kUsage,
                 "nesterov=on: the parameters are ahead of the iterate, and it is not known by how much; tell it by "
                 "eave_look_ahead before the first step, or leave nesterov out if they are the iterate");
+}
+
+void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) {
+  refuse_step(samples, samples_everywhere, learning_rate);
   enter(Stage::kBetweenSteps, Stage::kComputing, "begin_step");
+  const bool is_even = samples == 0 && samples_everywhere == 0;
   step_.samples = is_even ? 1 : samples;
   step_.samples_everywhere = is_even ? workers_ : samples_everywhere;
   step_.learning_rate = learning_rate;
@@ -199,8 +206,33 @@ void Averager::gradient_ready(std::size_t first, std::size_t count) {
   communicator_->gradient_ready(part);
 }
 
+bool Averager::joins_each_step() const { return needs_equal_steps() || has_other_end(options_); }
+
+// A rank with data needs the count of all samples only once its gradients are complete, unless they are averaged while
+// they are computed. Until then it computes and does not wait.
+bool Averager::begin_joined_step(std::int64_t samples, std::span<double> numbers, bool& leaves) {
+  if (numbers.empty()) throw Error(ExitCode::kUsage, "begin_joined_step: the learning rate is missing");
+  refuse_step(samples, std::max<std::int64_t>(samples, 1), numbers[0]);
+  if (samples >= SampleCount::kMost / workers_)
+    throw Error(ExitCode::kUsage, "begin_joined_step: " + count_text(samples, "sample") + " in one step");
+  enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "begin_joined_step");
+  const bool is_collective = is_collective_with(samples);
+  if (is_collective) sample_count_->start(samples, leaves, numbers);
+  if (samples > 0 || !is_collective) {
+    begin_step(samples, std::max<std::int64_t>(samples, 1), numbers[0]);
+    if (is_collective && communicator_->wants_gradients()) step_.samples_everywhere = sample_count_->wait().samples;
+    return true;
+  }
+  const SampleCount::Result all = sample_count_->wait(numbers);
+  leaves = all.any_leaves;
+  if (all.samples == 0) return false;
+  begin_step(0, all.samples, numbers[0]);
+  return true;
+}
+
 bool Averager::before_update(double loss_sum, TensorFlags has_gradient) {
   enter(Stage::kComputing, Stage::kUpdating, "before_update");
+  if (sample_count_->is_under_way()) step_.samples_everywhere = sample_count_->wait().samples;
   averages_ = communicator_->wants_gradients();
   const bool tells = averages_ && workers_ > 1 && (!has_gradient.empty() || is_compressed());
   const Slice rest = replica_.gradients.first(ready_);
@@ -316,12 +348,19 @@ void Averager::warn_if_untrained(ConstSlice values) {
     is_judged_ = true;
     return;
   }
+  is_told_untrained_ = true;
   if (counting_->rank() != 0) return;
   warn("after " + std::to_string(step_.index) + (step_.index == 1 ? " step" : " steps") +
        " the consensus is still, bit by bit, where it began: it is untrained. " +
        (traits().has_center ? "The method has exchanged nothing so far that reaches the center: take more steps, or a "
                               "smaller tau"
                             : "The optimizer has not moved the parameters that were given to eave"));
+}
+
+void Averager::warn_of_few_exchanges() const {
+  if (workers_ == 1 || is_told_untrained_ || counting_->rank() != 0) return;
+  const std::string text = describe_few_exchanges(options_.values, step_.index);
+  if (!text.empty()) warn(text);
 }
 
 void Averager::finish() {
@@ -332,6 +371,7 @@ void Averager::finish() {
     warn_if_untrained(communicator_->consensus());
     replica_.device->wait();
   }
+  warn_of_few_exchanges();
   communicator_->finish();
   replica_.device->wait();
 }

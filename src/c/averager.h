@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/hash.h"
 #include "c/averager_options.h"
 #include "c/finite_gate.h"
+#include "c/sample_count.h"
 #include "eave/communicator.h"
 #include "eave/decorators.h"
 #include "eave/update_steps.h"
@@ -34,6 +36,9 @@ class Averager {
   void begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate);
   // As eave_gradient_ready. Not collective.
   void gradient_ready(std::size_t first, std::size_t count);
+  // As eave_begin_joined_step: returns whether a step has begun. `leaves`: whether this rank was asked to leave. On a
+  // rank without samples it goes out as whether any rank was.
+  bool begin_joined_step(std::int64_t samples, std::span<double> numbers, bool& leaves);
   // Returns whether the optimizer is to take its step. `has_gradient`: a flag for each tensor of the parameters, or
   // empty. It comes in for this rank. If gradients are averaged in this step, it goes out with the flags of any rank.
   // Throws Error(kDiverged) as FiniteGate does.
@@ -48,6 +53,10 @@ class Averager {
   // Not collective.
   const std::string& description() const { return description_; }
   const CommunicatorTraits& traits() const { return options_.kind->traits; }
+  // Whether begin_joined_step meets the other ranks. If ranks take steps independently, each rank still takes one step
+  // before the next consensus: in its first step a method may meet all ranks, and the consensus is collective only if
+  // the parameters have moved.
+  bool is_collective_with(std::int64_t samples) const { return joins_each_step() || (samples == 0 && is_gone_on_); }
   // Whether all ranks must take the same number of steps, because a rank that takes fewer would keep others waiting.
   bool needs_equal_steps() const;
   // The option limit-step: how long a rank waits for another. nullopt: unchanged.
@@ -62,6 +71,8 @@ class Averager {
  private:
   enum class Stage { kBetweenSteps, kComputing, kUpdating };
   void enter(Stage from, Stage to, const char* call);
+  bool joins_each_step() const;
+  void refuse_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) const;
 
   void refuse_second_service();
   void open_gpu(Slice parameters, Slice gradients);
@@ -78,6 +89,7 @@ class Averager {
   void require_equal_steps();
   ConstSlice consensus();
   void warn_if_untrained(ConstSlice values);
+  void warn_of_few_exchanges() const;
 
   AveragerOptions options_;
   std::unique_ptr<Device> gpu_;      // nullptr: all values are in host memory
@@ -88,6 +100,7 @@ class Averager {
   std::unique_ptr<Communicator> communicator_;
   std::optional<FiniteGate> gate_;
   std::optional<GradientFlags> flags_;
+  std::optional<SampleCount> sample_count_;
   std::optional<ReplicaComparison> replicas_;
   int workers_ = 1;
   Step step_;
@@ -97,6 +110,7 @@ class Averager {
   bool averages_ = false, is_left_out_ = false;  // in this step
   bool is_gone_on_ = false;                      // has begun a step since the last consensus
   bool is_judged_ = false;                       // a consensus has differed from the start
+  bool is_told_untrained_ = false;               // a warning has said that the consensus has not
   Hash128 first_;                                // hash of the parameters that all ranks began with
   std::string description_;
 };

@@ -29,6 +29,8 @@ std::string describe(const InterfaceCall& call) {
       return "takes values from rank 0";
     case InterfaceCall::Function::kCompare:
       return "compares its model with the other ranks, as at the start and after load_state_dict";
+    case InterfaceCall::Function::kJoin:
+      return "begins step " + step + ", which ranks without data take part in";
     case InterfaceCall::Function::kStop:
       break;
   }

@@ -171,6 +171,20 @@ int eave_gradient_ready(eave_averager* averager, size_t first, size_t count) {
       here);
 }
 
+int eave_begin_joined_step(eave_averager* averager, int64_t samples, double* numbers, size_t count, int* begins) {
+  std::optional<eave::InterfaceCall> call;
+  if (averager)
+    call = {Function::kJoin, averager->averager.steps() + 1, averager->averager.is_collective_with(samples)};
+  return in_session(call, [&](Transport&) {
+    require(averager, "averager");
+    require(numbers, "numbers");
+    require(begins, "begins");
+    bool leaves = session->leaving().is_leaving();
+    *begins = averager->averager.begin_joined_step(samples, {numbers, count}, leaves) ? 1 : 0;
+    if (*begins == 0 && leaves) session->leaving().leave();
+  });
+}
+
 int eave_before_update(eave_averager* averager, double loss_sum, int* updates) {
   return eave_before_update_of(averager, loss_sum, nullptr, 0, updates);
 }
@@ -185,7 +199,10 @@ int eave_before_update_of(eave_averager* averager, double loss_sum, unsigned cha
 }
 
 int eave_after_update(eave_averager* averager) {
-  return in_session(Function::kStep, averager, [](eave::Averager& own) { own.after_update(); });
+  return in_session(Function::kStep, averager, [](eave::Averager& own) {
+    own.after_update();
+    session->leaving().after_step(own.needs_equal_steps());
+  });
 }
 
 int eave_consensus(eave_averager* averager, float* into) {
@@ -245,5 +262,13 @@ int eave_close(eave_averager* averager) {
 void eave_abort(int code) {
   if (session) session->abort(static_cast<ExitCode>(code));
 }
+
+void eave_ask_to_leave() { eave::ask_to_leave(); }
+
+int eave_leave_on(int signal) {
+  return code_of([signal] { eave::leave_on(signal); });
+}
+
+int eave_is_leaving() { return session && session->is_leaving() ? 1 : 0; }
 
 int eave_error_is_shared() { return is_last_error_shared ? 1 : 0; }

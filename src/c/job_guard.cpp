@@ -26,6 +26,7 @@ void leave_process(ExitCode code) { _exit(static_cast<int>(code)); }
 Section section_of(InterfaceCall::Function function) {
   switch (function) {
     case InterfaceCall::Function::kStep:
+    case InterfaceCall::Function::kJoin:
       return Section::kStep;
     case InterfaceCall::Function::kOpen:
       return Section::kSetup;
@@ -49,10 +50,13 @@ WatchdogLimit limit_from(const std::string& text, const std::string& source) {
   return {seconds, "limit-step=" + text};
 }
 
-JobGuard::JobGuard(Transport& transport, const WatchdogLimit& limit, std::int64_t generation) {
+JobGuard::JobGuard(Transport& transport, LeaveTask& leave, const WatchdogLimit& limit, std::int64_t generation) {
   ControlChannel* const channel = transport.control();
   const CallRecord* const calls = transport.calls();
-  if (!channel || !calls) return;
+  if (!channel || !calls) {
+    guard_.emplace(channel, std::vector<GuardTask*>{&leave});
+    return;
+  }
   const std::vector<std::string> hosts = transport.all_gather(host_name());
   WatchdogSettings settings;
   settings.limits.setup = settings.limits.step = limit;
@@ -63,7 +67,7 @@ JobGuard::JobGuard(Transport& transport, const WatchdogLimit& limit, std::int64_
   const double patience = limit.seconds > 0 ? std::min(kMostPatience, limit.seconds / 16) : kMostPatience;
   calls_.emplace(*channel, transport.rank(), hosts, patience, generation,
                  [this](ExitCode code, const std::string& message) { watchdog_->end(code, message); });
-  agree(transport, [&] { guard_.emplace(channel, std::vector<GuardTask*>{&*calls_, &*watchdog_}); });
+  agree(transport, [&] { guard_.emplace(channel, std::vector<GuardTask*>{&leave, &*calls_, &*watchdog_}); });
 }
 
 void JobGuard::enter(const InterfaceCall& call) {

@@ -8,6 +8,7 @@
 #include "c/call_watch.h"
 #include "eave/transport.h"
 #include "guard/guard.h"
+#include "guard/leave.h"
 #include "guard/rank_progress.h"
 #include "guard/watchdog.h"
 
@@ -15,9 +16,9 @@ namespace eave {
 
 class JobGuard {
  public:
-  // Collective. `transport` is the bare transport, which outlives this. If it has no control channel, nothing is
-  // watched. `generation`: how many guards this process had before.
-  JobGuard(Transport& transport, const WatchdogLimit& limit, std::int64_t generation);
+  // Collective. `transport` is the bare transport. It and `leave` outlive this. If the transport has no control
+  // channel, nothing is watched. `generation`: how many guards this process had before.
+  JobGuard(Transport& transport, LeaveTask& leave, const WatchdogLimit& limit, std::int64_t generation);
 
   // The thread that calls the transport calls these three.
   void enter(const InterfaceCall& call);

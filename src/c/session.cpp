@@ -87,7 +87,9 @@ Session::Session(const std::string& transport) : limit_(limit_of_environment()) 
 Session::~Session() { close(); }
 
 void Session::attend(Transport& transport) {
-  guard_ = std::make_unique<JobGuard>(transport, limit_, guards_++);
+  leave_.emplace(transport.control(), transport.rank(), transport.size(), &asked_to_leave(), limit_.seconds);
+  leaving_.emplace(leave_->gate());
+  guard_ = std::make_unique<JobGuard>(transport, *leave_, limit_, guards_++);
   transport_ = &transport;
   std::unique_lock lock(mutex_);
   rank_ = transport.rank();
@@ -165,7 +167,7 @@ void Session::set_limit(const WatchdogLimit& limit) {
   if (limit.seconds == limit_.seconds) return;
   limit_ = limit;
   guard_.reset();
-  guard_ = std::make_unique<JobGuard>(*transport_, limit_, guards_++);
+  guard_ = std::make_unique<JobGuard>(*transport_, *leave_, limit_, guards_++);
   if (call_) guard_->enter(*call_);
 }
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "c/job_guard.h"
+#include "c/leaving.h"
 #include "eave/transport.h"
 
 namespace eave {
@@ -39,6 +40,10 @@ class Session {
   // Called within `work`, on all ranks: sets how long a rank waits for another from now on.
   void set_limit(const WatchdogLimit& limit);
 
+  // Called within `work`, while averagers take steps. It belongs to the thread that does the work.
+  StepsUntilLeaving& leaving() { return *leaving_; }
+  bool is_leaving() const { return is_open_ && leaving_->is_leaving(); }  // this rank ends now, as all ranks do
+
   int rank() const { return rank_; }
   int size() const { return size_; }
 
@@ -54,7 +59,9 @@ class Session {
   const std::function<void(Transport&)>* work_ = nullptr;  // not done yet
   std::optional<InterfaceCall> call_;                      // the call that the work is
   WatchdogLimit limit_;
-  std::int64_t guards_ = 0;          // made so far
+  std::int64_t guards_ = 0;  // made so far
+  std::optional<LeaveTask> leave_;
+  std::optional<StepsUntilLeaving> leaving_;
   std::unique_ptr<JobGuard> guard_;  // used by the thread that works
   Transport* transport_ = nullptr;
   std::exception_ptr failure_;  // what escaped the last work

@@ -46,6 +46,11 @@ void LeaveGate::give_up() {
   changed_.notify_all();
 }
 
+bool LeaveGate::is_closed() {
+  const std::lock_guard lock(mutex_);
+  return closed_ != kOpen;
+}
+
 void LeaveGate::ask() {
   if (is_closed_) return;
   for (int to = 0; to < static_cast<int>(closed_at_.size()); ++to) {

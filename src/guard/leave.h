@@ -40,6 +40,9 @@ class LeaveGate {
   // The training thread calls it if all ranks are to leave, as if this rank were asked.
   void want() { is_wanted_ = true; }
   bool is_wanted() const { return is_wanted_; }
+  // Any thread calls it: whether this rank knows that some rank was asked. Ranks do not come to know it at the same
+  // step.
+  bool is_closed();
 
   // Only the thread that sends and receives messages calls these two. It may call `ask` again.
   void ask();

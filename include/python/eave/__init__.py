@@ -32,9 +32,11 @@ ends one rank ends all ranks, and one traceback is printed for the whole job.
 """
 from ._averager import Averager
 from ._error import Error
+from ._leaving import Leaving, ask_to_leave
 from ._library import VERSION as __version__
 from ._ranks import rank, size, start, stop, sum_over_ranks
 from ._sampler import Sampler
 from ._vector_averager import VectorAverager
 
-__all__ = ["Averager", "Error", "Sampler", "VectorAverager", "__version__", "rank", "size", "start", "stop", "sum_over_ranks"]
+__all__ = ["Averager", "Error", "Leaving", "Sampler", "VectorAverager", "__version__", "ask_to_leave", "rank", "size", "start",
+           "stop", "sum_over_ranks"]

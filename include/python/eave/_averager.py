@@ -4,11 +4,13 @@ from __future__ import annotations
 import contextlib
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator, Optional
 
+from . import _leaving
 from ._agreement import refuse_together, require_same_versions
 from ._caller import at
 from ._error import USAGE, Error
+from ._join import Joined, join
 from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_PARAMETERS
 from ._loading import refuse_loaded_alone
 from ._method import Method, Option
@@ -59,12 +61,19 @@ class Averager(ScaledSteps, Method):
     changes gradients there (GradScaler, clipping), or runs backward several times outside of no_sync(), the exchange
     begins in step(), in all steps. overlap=False has the same effect. On a GPU the exchange always begins in step(), and
     so it does if a parameter is not float32.
+
+    If a rank gets the signal `leave_on` (SIGUSR1 by default; also several signals), step() raises eave.Leaving on all ranks
+    after the same step. It is a SystemExit with code 75, so a program that does not catch it ends with that code. A handler
+    that the program has set for the signal before stays, and may call eave.ask_to_leave(). With leave_on=None, no signal
+    is heard and step() never raises Leaving; then the program looks at `averager.leaving` after each step.
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce", *,
                  master_weights: bool = False, batch_norm_statistics: str = "local", overlap: bool = True,
-                 **options: Option) -> None:
+                 leave_on: _leaving.Signals = _leaving.DEFAULT, **options: Option) -> None:
         start()
+        _leaving.listen(leave_on)
+        self._leaves_by_itself = leave_on is not None
         self._model, self._optimizer, self._name = model, optimizer, communicator
         require_same_versions()
         trained = list_trained(model, optimizer)
@@ -213,7 +222,12 @@ class Averager(ScaledSteps, Method):
         self._take_loaded()
         self._vector.read("begin_step")
         self._settle()
+        if Joined.current:
+            return Joined.current.begin_step(self, samples, samples_everywhere)
         self._begin_step(self._optimizer.param_groups[0]["lr"], samples, samples_everywhere)
+        self._begin_overlap()
+
+    def _begin_overlap(self) -> None:
         if self._overlap:
             self._overlap.begin()
 
@@ -247,6 +261,7 @@ class Averager(ScaledSteps, Method):
         self._vector.low.write()
         self._vector.end_step()
         self._tell_scaler(is_left_out=not updates and not self._has(MOVES_PARAMETERS))
+        self._leave_if_asked()
 
     def average_gradients(self) -> bool:
         """Collective. May be called between backward() and step(), for what is done with the averaged gradients, such as
@@ -290,6 +305,32 @@ class Averager(ScaledSteps, Method):
         if self._updates:
             self._vector.spread_gradients(has_gradient)
 
+    def _leave_if_asked(self) -> None:
+        if self._leaves_by_itself and self.leaving:
+            _leaving.leave(_open)
+
+    def _refuse_step_under_way(self, call: str) -> None:
+        self._refuse_closed_or_torn(call)
+        if self._is_in_step:
+            raise Error(USAGE, f"{call} within a step: {self._what_comes_first()}")
+
+    def join(self, after_step: Optional[Callable[[], object]] = None) -> ContextManager[None]:
+        """Collective. A context for a loop over batches of which ranks may have unequal numbers:
+
+            with averager.join():
+                for x, y in batches:
+                    ...
+                    averager.step()
+
+        At its end, a rank whose data has ended takes part in the steps of the other ranks with weight 0, until the data of
+        all ranks has ended. If gradients are averaged, its optimizer takes these steps too, with the learning rates of the
+        ranks that have data. `after_step` is called after each step without data, such as scheduler.step if the loop calls
+        it for each batch. If ranks take steps independently (easgd-async), it only waits for the other ranks.
+
+        Within the context, means are weighted by the samples given to begin_step(samples), or all ranks with data have the
+        same weight. consensus() belongs after it."""
+        return join(self, after_step)
+
     def _update(self) -> None:
         self._is_updating = self._is_torn = True
         try:
@@ -311,10 +352,10 @@ class Averager(ScaledSteps, Method):
         differ that the method keeps equal, and names the ranks. This happens if one rank alone has loaded a
         checkpoint."""
         import torch
-        self._refuse_closed_or_torn("consensus")
+        self._refuse_step_under_way("consensus")
+        if Joined.current:
+            raise Error(USAGE, "consensus within join(): ranks whose data has ended are not there yet; call it after join()")
         self._take_loaded()
-        if self._is_in_step:
-            raise Error(USAGE, f"consensus within a step: {self._what_comes_first()}")
         self._vector.read("consensus")
         own = self._vector.values
         values = torch.empty_like(own)

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Optional
 
 from ._error import Error
+from ._leaving import close_left_open
 from ._library import job
 from ._ranks import stop
 
@@ -81,6 +82,11 @@ def _at_exit() -> None:
     failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if failed or job.is_broken:
         return
+    try:
+        close_left_open()
+    except Error as error:
+        print(f"eave: rank {_rank()}: {error}", file=sys.stderr)
+        _end_all(error.code)
     if job.is_left_by_exit:
         print(f"eave: rank {_rank()} ends by sys.exit() within the block of an averager, which ends the other ranks too",
               file=sys.stderr)

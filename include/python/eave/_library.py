@@ -90,6 +90,8 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "look_ahead": [pointer, floats, number],
         "begin_step": [pointer, ctypes.c_int64, ctypes.c_int64, number],
         "gradient_ready": [pointer, size, size],
+        "begin_joined_step": [pointer, ctypes.c_int64, ctypes.POINTER(number), size, flag],
+        "ask_to_leave": [], "leave_on": [ctypes.c_int], "is_leaving": [],
         "before_update": [pointer, number, flag],
         "before_update_of": [pointer, number, ctypes.c_void_p, size, flag],
         "after_update": [pointer], "consensus": [pointer, floats],
@@ -99,7 +101,7 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "description": [pointer], "traits": [pointer], "steps_left_out": [pointer], "error": [], "error_is_shared": [],
     }
     results: dict[str, Any] = {"description": text, "error": text, "traits": ctypes.c_uint,
-                               "steps_left_out": ctypes.c_int64, "abort": None}
+                               "steps_left_out": ctypes.c_int64, "abort": None, "ask_to_leave": None}
     for name, types in arguments.items():
         try:
             function = getattr(library, "eave_" + name)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import operator
 from types import TracebackType
 from typing import Any, Optional, TypeVar, Union
@@ -9,12 +10,14 @@ from typing import Any, Optional, TypeVar, Union
 from . import _exit_hooks
 from ._caller import Line, at, find_line
 from ._error import CONFIGURATION, USAGE, Error
+from ._leaving import is_leaving
 from ._library import Spent, call, job
 from ._ranks import start
 
 Option = Union[str, int, float, bool, None]
 Self = TypeVar("Self", bound="Method")
 
+_numbers = itertools.count()  # by which averagers are told apart in the order of their opening
 _kept: list[Any] = []  # vectors of averagers that an exception has left open: an exchange may still read them
 
 
@@ -39,6 +42,7 @@ class Method:
         call("open", " ".join(words).encode(), parameters, gradients, count, ctypes.byref(handle))
         self._handle = handle
         job.open += 1
+        self.number = next(_numbers)
 
     def _close_to_begin_anew(self) -> None:
         """Collective. Ends the method, as close() does; _open follows. What it has spent still counts."""
@@ -62,6 +66,12 @@ class Method:
     def steps_left_out(self) -> int:
         """The number of steps that this rank has left out so far, because their gradient or loss was not finite."""
         return self._facts()[2]
+
+    @property
+    def leaving(self) -> bool:
+        """Whether all ranks leave now. It becomes true on all ranks after the same step, once any of them was asked to
+        leave: by a signal (leave_on), or by ask_to_leave()."""
+        return is_leaving()
 
     def _facts(self) -> tuple[str, tuple[float, int, int], int]:
         if not self._handle:
@@ -171,7 +181,7 @@ class Method:
 
     def __exit__(self, kind: Optional[type[BaseException]], exception: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        if kind is None:
+        if kind is None or (issubclass(kind, SystemExit) and is_leaving()):  # all ranks leave after the same step
             self.close()
         else:
             self._abandon(kind)

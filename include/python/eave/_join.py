@@ -1,0 +1,117 @@
+"""Averager.join(): steps of ranks that have unequal numbers of batches."""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
+
+from . import _method
+from ._caller import find_line
+from ._error import CONFIGURATION, USAGE, Error
+from ._leaving import Leaving
+
+if TYPE_CHECKING:
+    import torch
+
+    from ._averager import Averager
+
+# What schedulers change in an optimizer. A rank without data takes over these values from the ranks that have some.
+_SCHEDULED = ("lr", "momentum", "betas", "weight_decay")
+
+
+class Joined:
+    """A join that is open. While it is, steps of its averager begin by begin()."""
+    current: Optional[Joined] = None  # a process has at most one
+
+    def __init__(self, averager: Averager) -> None:
+        self._averager = averager
+
+    def begin_step(self, averager: Averager, samples: int, samples_everywhere: int) -> None:
+        """Collective. Averager.begin_step while this join is open."""
+        if averager is not self._averager:
+            raise Error(USAGE, "begin_step within the join() of another averager: a rank whose data has ended could not "
+                               "follow both; end that join() first")
+        number = _method._whole(samples)
+        if samples_everywhere and not number:
+            raise Error(USAGE, "begin_step within join(): expected samples above 0; a rank that has no more leaves it")
+        self.begin(number or 1)
+
+    def begin(self, samples: int) -> bool:
+        """Collective. Begins a step with this many samples of this rank, 0 if its data has ended. Returns False if the data
+        of all ranks has ended."""
+        averager = self._averager
+        optimizer: torch.optim.Optimizer = averager._optimizer
+        values = _scheduled_values(optimizer)
+        numbers, begins = (ctypes.c_double * len(values))(*values), ctypes.c_int()
+        averager._enter("begin_step", _method._BETWEEN_STEPS, _method._COMPUTING)
+        try:
+            averager._call("begin_joined_step", samples, numbers, len(values), ctypes.byref(begins))
+        except Error as error:
+            if error.code in (USAGE, CONFIGURATION):  # nothing has been done
+                averager._stage = _method._BETWEEN_STEPS
+            raise
+        if not begins.value:
+            averager._stage = _method._BETWEEN_STEPS
+            return False
+        averager._began = find_line()
+        averager._begin_overlap()
+        if samples == 0 and list(numbers) != values:
+            _take_over(optimizer, iter(numbers))
+        return True
+
+
+def _scheduled_values(optimizer: torch.optim.Optimizer) -> list[float]:
+    """The learning rate of the first group, then what schedulers may change in each group."""
+    values = [float(optimizer.param_groups[0]["lr"])]
+    for group in optimizer.param_groups:
+        for name in _SCHEDULED:
+            if _is_scheduled(group.get(name)):
+                values += map(float, group[name]) if isinstance(group[name], tuple) else [float(group[name])]
+    return values
+
+
+def _is_scheduled(value: Any) -> bool:
+    import torch
+    if isinstance(value, tuple):
+        return all(isinstance(each, (int, float)) for each in value)
+    return isinstance(value, (int, float)) or (isinstance(value, torch.Tensor) and value.numel() == 1)
+
+
+def _take_over(optimizer: torch.optim.Optimizer, numbers: Iterator[float]) -> None:
+    import torch
+    next(numbers)
+    for group in optimizer.param_groups:
+        for name in _SCHEDULED:
+            value = group.get(name)
+            if not _is_scheduled(value):
+                continue
+            if isinstance(value, tuple):
+                group[name] = tuple(next(numbers) for _ in value)
+            elif isinstance(value, torch.Tensor):
+                value.fill_(next(numbers))
+            else:
+                group[name] = next(numbers)
+
+
+@contextlib.contextmanager
+def join(averager: Averager, after_step: Optional[Callable[[], object]]) -> Iterator[None]:
+    """See Averager.join."""
+    if Joined.current:
+        raise Error(USAGE, "join() within join(): while a rank without data follows the steps of one averager, it cannot "
+                           "follow those of another; take them one after the other")
+    averager._refuse_step_under_way("join")
+    joined = Joined.current = Joined(averager)
+    try:
+        try:
+            yield
+            averager._refuse_step_under_way("the end of join()")
+            while joined.begin(0):
+                averager.step()
+                if after_step:
+                    after_step()
+        except Leaving:  # on all ranks; those without data wait for the other ones
+            joined.begin(0)
+            raise
+    finally:
+        Joined.current = None
+    averager._leave_if_asked()

@@ -1,0 +1,68 @@
+"""Leaving: all ranks end after the same step when one of them is asked to, by SIGUSR1 for example."""
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Any, Iterable, Union
+
+from ._error import USAGE, Error
+from ._library import call, job
+
+LEFT = 75  # the exit code, as in eave.h
+Signals = Union[int, Iterable[int], None]
+
+_left_open: list[Any] = []  # averagers that were open when Leaving was raised, in the order of their opening
+
+
+class Leaving(SystemExit):
+    """Raised by Averager.step() on all ranks, after the same step, when a rank was asked to leave. If nothing catches it,
+    the program ends with exit code 75. To save, catch it, save, and raise it again."""
+
+    def __init__(self) -> None:
+        super().__init__(LEFT)
+
+
+Leaving.__module__ = "eave"
+
+
+def listen(signals: Signals) -> None:
+    """Makes each of these signals ask all ranks to leave, unless the program has a handler for it."""
+    for number in _numbers(signals):
+        call("leave_on", number)
+
+
+def _numbers(signals: Signals) -> list[int]:
+    given = [] if signals is None else [signals] if isinstance(signals, int) else list(signals)
+    for each in given:
+        if isinstance(each, bool) or not isinstance(each, int):
+            raise Error(USAGE, f"leave_on={each!r}: expected a signal such as signal.SIGUSR1, several of them, or None")
+    return [int(each) for each in given]
+
+
+def ask_to_leave() -> None:
+    """Asks all ranks to leave together, as SIGUSR1 does by default. Not collective. Any rank may call it, also in a handler
+    of a signal or in another thread."""
+    if job.library is not None:
+        job.library.eave_ask_to_leave()
+
+
+def is_leaving() -> bool:
+    return job.library is not None and job.library.eave_is_leaving() != 0
+
+
+def leave(averagers: Iterable[Any]) -> None:
+    """Raises Leaving. If the program then ends with these averagers open, they are closed."""
+    if not _left_open and job.place is not None and job.place[0] == 0:
+        print(f"eave: a rank was asked to leave: all ranks leave after this step, with exit code {LEFT}", file=sys.stderr,
+              flush=True)
+    _left_open[:] = sorted(averagers, key=lambda averager: averager.number)
+    raise Leaving
+
+
+def close_left_open() -> None:
+    """Collective. Called at the end of the program: all ranks end after the same step, so they can close together."""
+    while _left_open:
+        _left_open.pop(0).close()
+
+
+DEFAULT = signal.SIGUSR1

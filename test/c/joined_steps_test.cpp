@@ -1,0 +1,174 @@
+// Tests steps of ranks that have unequal numbers of batches, and the warning about few exchanges.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <tuple>
+
+#include "c/few_exchanges.h"
+#include "c/sample_count.h"
+#include "test/c/averager_loop.h"
+#include "test/c/quadratic_loop.h"
+#include "test/communicator/every_communicator.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+constexpr int kMostBatches = 17;
+// Of three ranks, the second has most batches, and the last has none.
+int batches_of(int rank) { return std::vector<int>{9, kMostBatches, 0}[static_cast<std::size_t>(rank)]; }
+std::int64_t samples_of(int rank, int step) { return step < batches_of(rank) ? 2 + rank + step % 2 : 0; }
+
+// Goes on after begin_step with a gradient of this rank, which has no meaning once its data has ended.
+void end_step(QuadraticLoop& loop) {
+  for (std::size_t k = 0; k < loop.x.size(); ++k) loop.g[k] = Quadratic::gradient(loop.transport.rank(), k, loop.x[k]);
+  const bool updates = loop.averager.before_update(1);
+  for (std::size_t k = 0; updates && k < loop.x.size(); ++k)
+    loop.x[k] -= static_cast<float>(QuadraticLoop::rate) * loop.g[k];
+  loop.averager.after_update();
+}
+
+void run_with_known_counts(QuadraticLoop& loop) {
+  for (int step = 0; step < kMostBatches; ++step) {
+    std::int64_t everywhere = 0;
+    for (int rank = 0; rank < loop.transport.size(); ++rank) everywhere += samples_of(rank, step);
+    loop.averager.begin_step(samples_of(loop.transport.rank(), step), everywhere, QuadraticLoop::rate);
+    end_step(loop);
+  }
+}
+
+int run_joined(QuadraticLoop& loop) {
+  bool leaves = false;
+  int steps = 0;
+  while (true) {
+    // Only ranks with data know the learning rate.
+    const std::int64_t samples = samples_of(loop.transport.rank(), steps);
+    std::vector<double> numbers = {samples > 0 ? QuadraticLoop::rate : 9, samples > 0 ? 1.0 / steps : 0};
+    if (!loop.averager.begin_joined_step(samples, numbers, leaves)) break;
+    if (loop.averager.needs_equal_steps()) {
+      EXPECT_EQ(numbers, (std::vector<double>{QuadraticLoop::rate, 1.0 / steps}));
+    }
+    end_step(loop);
+    ++steps;
+  }
+  return steps;
+}
+
+class JoinedSteps : public testing::TestWithParam<std::string> {};
+
+// No rank knows how many batches the other ranks have.
+TEST_P(JoinedSteps, end_where_steps_with_known_counts_end) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    const std::string options = averager_options(GetParam(), frequent_exchanges(GetParam(), 3));
+    QuadraticLoop known(transport, options), joined(transport, options);
+    run_with_known_counts(known);
+    const std::vector<float> expected = known.consensus();
+    known.averager.finish();
+    const int steps = run_joined(joined);
+    EXPECT_EQ(steps, joined.averager.needs_equal_steps() ? kMostBatches : std::max(batches_of(transport.rank()), 1));
+    const std::vector<float> got = joined.consensus();
+    EXPECT_TRUE(same_on_all_ranks(transport, got));
+    if (joined.averager.needs_equal_steps()) {
+      EXPECT_EQ(joined.x, known.x);
+      EXPECT_EQ(got, expected);
+    }
+    joined.averager.finish();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, JoinedSteps, testing::ValuesIn(communicator_names(3)),
+                         [](const auto& test) { return identifier(test.param); });
+
+TEST(JoinedSteps, of_ranks_that_wait_for_nobody_end_together) {
+  for (const char* name : {"easgd-async", "downpour", "adownpour", "none"}) {
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      QuadraticLoop loop(transport,
+                         averager_options(name, name == std::string("none") ? Given() : Given{{"tau", "2"}}));
+      for (int epoch = 0; epoch < 2; ++epoch) {
+        EXPECT_EQ(run_joined(loop), std::max(batches_of(transport.rank()), 1));
+        EXPECT_TRUE(same_on_all_ranks(transport, loop.consensus()));
+      }
+      loop.averager.finish();
+    });
+  }
+}
+
+TEST(JoinedSteps, give_the_mean_of_replicas_their_weights) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    const std::string options = "communicator=none average-at-end=on lr=0.1";
+    QuadraticLoop known(transport, options), joined(transport, options);
+    run_with_known_counts(known);
+    run_joined(joined);
+    EXPECT_EQ(joined.consensus(), known.consensus());
+  });
+}
+
+TEST(JoinedSteps, tell_ranks_without_data_that_another_rank_leaves) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    QuadraticLoop loop(transport, "communicator=easgd-async tau=2");
+    bool leaves = transport.rank() == 1;
+    std::vector<double> rate = {0.1};
+    loop.step();
+    EXPECT_FALSE(loop.averager.begin_joined_step(0, rate, leaves));
+    EXPECT_TRUE(leaves);
+    loop.averager.finish();
+  });
+}
+
+TEST(JoinedSteps, that_mean_nothing_are_refused_before_another_rank_waits) {
+  on_ranks({"loopback", 1}, [&](Transport& transport) {
+    QuadraticLoop loop(transport, "communicator=easgd");
+    bool leaves = false;
+    std::vector<double> rate = {0.1}, wrong = {-0.1};
+    EXPECT_THROW(loop.averager.begin_joined_step(-1, rate, leaves), Error);
+    EXPECT_THROW(loop.averager.begin_joined_step(SampleCount::kMost, rate, leaves), Error);
+    EXPECT_THROW(loop.averager.begin_joined_step(1, wrong, leaves), Error);
+    EXPECT_THROW(loop.averager.begin_joined_step(1, {}, leaves), Error);
+    EXPECT_TRUE(loop.averager.begin_joined_step(1, rate, leaves));
+    EXPECT_THROW(loop.averager.begin_joined_step(1, rate, leaves), Error);
+  });
+}
+
+TEST(SampleCount, is_exact_for_numbers_beyond_those_of_float32) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    SampleCount count(transport);
+    count.start((std::int64_t{1} << 40) + 4095 + transport.rank(), transport.rank() == 2, {});
+    const SampleCount::Result all = count.wait();
+    EXPECT_EQ(all.samples, 3 * ((std::int64_t{1} << 40) + 4095) + 3);
+    EXPECT_TRUE(all.any_leaves);
+  });
+}
+
+std::string warnings_at_close(const std::string& options, int steps) {
+  testing::internal::CaptureStderr();
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    QuadraticLoop loop(transport, options);
+    for (int step = 0; step < steps; ++step) loop.step();
+    loop.averager.finish();
+  });
+  return testing::internal::GetCapturedStderr();
+}
+
+TEST(FewExchanges, are_warned_of_once_at_the_end) {
+  const std::string never = warnings_at_close("communicator=local-sgd tau=10", 9);
+  EXPECT_NE(never.find("after 9 steps with tau=10 the ranks have never exchanged"), std::string::npos) << never;
+  EXPECT_EQ(std::ranges::count(never, '\n'), 1) << never;
+  const std::string few = warnings_at_close("communicator=gossip tau=10", 25);
+  EXPECT_NE(few.find("at most 2 times"), std::string::npos) << few;
+  for (const char* options : {"communicator=local-sgd tau=10", "communicator=easgd tau=10"})
+    EXPECT_EQ(warnings_at_close(options, 40), "") << options;
+  for (const char* options :
+       {"communicator=local-sgd tau=10 tau-warmup=5", "communicator=local-sgd tau=10 adaptive-tau=on",
+        "communicator=allreduce", "communicator=none"})
+    EXPECT_EQ(warnings_at_close(options, 9), "") << options;
+  EXPECT_EQ(warnings_at_close("communicator=local-sgd tau=10", 0), "");
+  // This warning says the same, and more.
+  const std::string untrained = warnings_at_close("communicator=easgd tau=10", 5);
+  EXPECT_NE(untrained.find("untrained"), std::string::npos);
+  EXPECT_EQ(std::ranges::count(untrained, '\n'), 1) << untrained;
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,238 @@
+"""A rank that checks what eave.Averager promises of ranks that end their data, or the job, together.
+
+    pytorch_together_job.py cases        each function hold_... is a case; at the end all ranks leave
+    pytorch_together_job.py signal METHOD  trains until the last rank gets SIGUSR1, which is not caught
+    pytorch_together_job.py silent       the last rank stops in the middle of its steps
+"""
+import os
+import signal
+import sys
+import time
+
+from pytorch_cases import eave, is_same_everywhere, open_averager, refused, run_cases, torch
+
+TAU = {"allreduce": {}, "none": {}, "easgd-tree": {"tau": 2, "groups": 2, "global_tau": 4}, "mdownpour": {}}
+
+
+def make(communicator="allreduce", kind=torch.optim.SGD, **options):
+    torch.manual_seed(eave.rank())
+    model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3))
+    optimizer = kind(model.parameters(), lr=0.05)
+    return model, optimizer, open_averager(model, optimizer, communicator, **options)
+
+
+def batches_of(rank):
+    """Unequal numbers; the last of several ranks has none."""
+    return 7 if rank == 0 else 0 if rank == eave.size() - 1 else 3 * rank + 1
+
+
+def batch(rank, step):
+    return torch.randn(2 + rank, 4, generator=torch.Generator().manual_seed(10 * step + rank))
+
+
+def loss_of(model, rank, step):
+    return model(batch(rank, step)).square().mean()
+
+
+def train(model, optimizer, averager, steps, first=0, after_step=None):
+    for step in range(first, first + steps):
+        optimizer.zero_grad()
+        loss_of(model, eave.rank(), step).backward()
+        averager.step()
+        if after_step:
+            after_step()
+
+
+def hold_joined_steps_take_the_mean_over_ranks_with_data():
+    """Every rank simulates all ranks, with a schedule that each of them follows."""
+    model, optimizer, averager = make(kind=torch.optim.AdamW)
+    alone = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3))
+    alone.load_state_dict(model.state_dict())
+    expected = torch.optim.AdamW(alone.parameters(), lr=0.05)
+    rates = [torch.optim.lr_scheduler.ExponentialLR(each, 0.7) for each in (optimizer, expected)]
+    for step in range(max(map(batches_of, range(eave.size())))):
+        ranks = [rank for rank in range(eave.size()) if step < batches_of(rank)]
+        expected.zero_grad()
+        sum(loss_of(alone, rank, step) / len(ranks) for rank in ranks).backward()
+        expected.step()
+        last_rate = expected.param_groups[0]["lr"]
+        rates[1].step()
+    with averager.join():
+        train(model, optimizer, averager, batches_of(eave.rank()), after_step=rates[0].step)
+    assert is_same_everywhere(model.parameters())
+    for mine, theirs in zip(model.parameters(), alone.parameters()):
+        assert torch.allclose(mine, theirs, rtol=0, atol=1e-5), (mine, theirs)
+    # The scheduler of a rank without data has not gone on. Its last step had the rate of rank 0, which then took one more.
+    if eave.rank() > 0:
+        assert optimizer.param_groups[0]["lr"] == last_rate, (optimizer.param_groups[0]["lr"], last_rate)
+
+
+def hold_joined_steps_call_back_on_ranks_without_data():
+    model, optimizer, averager = make()
+    calls = []
+    with averager.join(after_step=lambda: calls.append(1)):
+        train(model, optimizer, averager, batches_of(eave.rank()))
+    assert len(calls) == (0 if eave.size() == 1 else 7 - batches_of(eave.rank())), calls
+
+
+def hold_ranks_of_every_method_end_together():
+    for communicator in ("local-sgd", "diloco", "easgd", "easgd-tree", "gossip", "easgd-async", "downpour", "mdownpour",
+                         "none"):
+        model, optimizer, averager = make(communicator, **TAU.get(communicator, {"tau": 2}))
+        for epoch in range(2):
+            with averager.join():
+                train(model, optimizer, averager, batches_of(eave.rank()), first=100 * epoch)
+            with averager.consensus():
+                assert is_same_everywhere(model.parameters()), communicator
+        averager.close()
+
+
+def hold_joined_steps_weigh_samples():
+    model, optimizer, averager = make("allreduce", torch.optim.SGD)
+    before = [each.detach().clone() for each in model.parameters()]
+    expected, samples = [torch.zeros_like(each) for each in before], 0
+    for rank in range(eave.size()):
+        optimizer.zero_grad()
+        model.eval()
+        loss_of(model, rank, 0).backward()
+        model.train()
+        samples += 2 + rank
+        for total, each in zip(expected, model.parameters()):
+            total += (2 + rank) * each.grad
+    with averager.join():
+        optimizer.zero_grad()
+        averager.begin_step(2 + eave.rank())
+        loss_of(model, eave.rank(), 0).backward()
+        averager.step()
+    for start, total, each in zip(before, expected, model.parameters()):
+        assert torch.allclose(each, start - 0.05 * total / samples, rtol=0, atol=1e-6)
+
+
+def hold_what_join_cannot_follow_is_refused():
+    model, optimizer, averager = make()
+    other_model, _, other = make()
+    with averager.join():
+        refused("consensus within join()", averager.consensus().__enter__)
+        refused("join() within join()", other.join().__enter__)
+        refused("within the join() of another averager", lambda: other_model(batch(0, 0)))
+        refused("expected samples above 0", lambda: averager.begin_step(0, 5))
+        train(model, optimizer, averager, 2)
+    model(batch(0, 0)).sum().backward()
+    refused("join within a step", averager.join().__enter__)
+    averager.step()
+
+
+def hold_replicas_that_drift_apart_are_named_after_so_many_steps():
+    if eave.size() == 1:
+        return
+    model, optimizer, averager = make(replica_hash_every=5)
+    train(model, optimizer, averager, 1)
+    if eave.rank() == 1:
+        with torch.no_grad():
+            model[0].weight[0, 0] += 1
+    try:
+        train(model, optimizer, averager, 20)
+        raise AssertionError("replicas differ, and nobody says so")
+    except eave.Error as error:
+        assert error.code == 70 and error.is_shared and "rank 1 on" in str(error) or eave.size() == 2, error
+    eave._library.job.is_broken = False  # no operation is in flight here
+    from eave import _averager
+    averager._handle = None  # it cannot be closed after this error
+    averager._last_facts = ("", (0.0, 0, 0), 0)
+    eave._library.job.open -= 1
+    averager._let_go()
+    assert averager not in _averager._open
+
+
+def hold_configurations_that_differ_are_refused_with_both():
+    if eave.size() == 1:
+        return
+    is_last = eave.rank() == eave.size() - 1
+    for options in ({"tau": 4 if is_last else 2}, {"tau": 2, "seed": 3 if is_last else 2}):
+        refused(f"rank {eave.size() - 1} the options", lambda: make("easgd", **options), code=78)
+    refused("communicator=local-sgd", lambda: make("local-sgd" if is_last else "easgd"), code=78)
+    refused("optimizer Adam", lambda: make(kind=torch.optim.Adam if is_last else torch.optim.SGD), code=78)
+
+
+def hold_a_fork_cannot_make_an_averager():
+    eave.start()
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            make()
+        except eave.Error as error:
+            os._exit(0 if error.code == 64 and "fork of a rank" in str(error) else 3)
+        os._exit(4)
+    assert os.waitpid(child, 0) == (child, 0)
+
+
+def hold_a_handler_of_the_program_stays():
+    heard = []
+    signal.signal(signal.SIGUSR2, lambda *_: heard.append(1))
+    model, optimizer, averager = make(leave_on=(signal.SIGUSR1, signal.SIGUSR2))
+    os.kill(os.getpid(), signal.SIGUSR2)
+    train(model, optimizer, averager, 3)
+    assert heard == [1] and not averager.leaving
+    for wrong in ("SIGUSR1", signal.SIGKILL, 1234, True):
+        refused("leave_on", lambda: make(leave_on=wrong))
+
+
+def leave():
+    """The last case, which ends the job: all ranks see the same step, and the next averager leaves by itself."""
+    model, optimizer, averager = make("easgd", tau=2, leave_on=None)
+    steps = 0
+    while not averager.leaving:
+        train(model, optimizer, averager, 1, first=steps)
+        steps += 1
+        if steps == 4 and eave.rank() == eave.size() - 1:
+            eave.ask_to_leave()
+        assert steps < 10000, "nobody leaves"
+    assert eave.sum_over_ranks([steps]) == [steps * eave.size()], "not after the same step"
+    averager.close()
+    try:
+        with make("local-sgd", tau=2)[2] as averager:
+            try:
+                with averager.join():
+                    train(averager._model, averager._optimizer, averager, batches_of(eave.rank()))
+                raise AssertionError("step() does not leave")
+            except eave.Leaving:
+                with averager.consensus() as model:
+                    assert is_same_everywhere(model.parameters())
+                raise
+    finally:
+        print(f"rank {eave.rank()} leaves", flush=True)
+
+
+def train_until_signal(communicator):
+    """Without `with`, and with an averager that nobody closes."""
+    model, optimizer, averager = make(communicator, **TAU.get(communicator, {"tau": 2}))
+    is_last, steps = eave.rank() == eave.size() - 1, 0
+    try:
+        with averager.join():
+            while is_last or steps < 3:
+                train(model, optimizer, averager, 1, first=steps)
+                steps += 1
+                if is_last and steps == 5:
+                    os.kill(os.getpid(), signal.SIGUSR1)
+                assert steps < 100000, "nobody leaves"
+    except eave.Leaving:
+        sys.stdout.write(f"rank {eave.rank()} leaves\n")
+        raise
+
+
+def be_silent():
+    model, optimizer, averager = make(limit_step="1s")
+    train(model, optimizer, averager, 3)
+    if eave.rank() == eave.size() - 1:
+        time.sleep(100)
+    train(model, optimizer, averager, 3)
+
+
+if sys.argv[1] == "cases":
+    run_cases(globals())
+    leave()
+elif sys.argv[1] == "signal":
+    train_until_signal(sys.argv[2])
+else:
+    be_silent()
