@@ -29,6 +29,10 @@ std::string describe(const InterfaceCall& call) {
       return "takes values from rank 0";
     case InterfaceCall::Function::kCompare:
       return "compares its model with the other ranks";
+    case InterfaceCall::Function::kSave:
+      return "saves its state after " + count_text(call.step, "step");
+    case InterfaceCall::Function::kRestore:
+      return "loads a saved state";
     case InterfaceCall::Function::kStop:
       break;
   }
