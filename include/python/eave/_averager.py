@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any, Iterator, Optional
 from ._caller import at
 from ._error import USAGE, Error
 from ._library import AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS
-from ._method import Method, Option
+from ._method import Option
 from ._model_hooks import ModelHooks, refuse_wrapped
 from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer
 from ._parameters import ParameterVector
 from ._ranks import start, text_of_first_rank
+from ._saving import SavedMethod
 from ._tensors import list_trained, share_others
 
 if TYPE_CHECKING:
     import torch
 
 
-class Averager(Method):
+class Averager(SavedMethod):
     """Averages a PyTorch model among ranks: its trainable parameters, and all other parameters of the optimizer. They
     must be float32, in host memory or on this rank's GPU.
 
@@ -43,6 +44,8 @@ class Averager(Method):
     parameter. If it is None on some ranks only, it counts as 0 there, and the optimizer moves the parameter on all.
 
     With a GradScaler: scaler.unscale_(optimizer), averager.step(), scaler.update().
+
+    save() and load() keep checkpoints from which a job goes on; state_dict() and load_state_dict() are for torch.save.
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce",
@@ -124,8 +127,9 @@ class Averager(Method):
         pull the model back to them, and be saved in its place."""
         if self._is_loaded and self._has(HAS_CENTER):
             raise Error(USAGE, f"load_state_dict has changed the model, and {self._name} keeps values of its own that do "
-                               "not know of it: load before the Averager is made, or close() it and make a new one, on "
-                               "all ranks. Rank 0's values go to all")
+                               "not know of it: call averager.load_state_dict() with its state after that, or load "
+                               "before the Averager is made, or close() it and make a new one, on all ranks. Without a "
+                               "state of the Averager, rank 0's values go to all")
 
     def _refuse_closed_or_torn(self, call: str) -> None:
         self._refuse_closed(call)
