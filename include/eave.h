@@ -17,8 +17,8 @@
  *
  * Functions are collective: all ranks call the same functions in the same order. These are not collective:
  * eave_interface, eave_rank, eave_size, eave_description, eave_traits, eave_look_ahead, eave_gradient_ready,
- * eave_steps_left_out, eave_spent_by, eave_shuffle, eave_abort, eave_error and eave_error_is_shared, and those that say
- * so. One thread makes all calls.
+ * eave_steps_left_out, eave_steps, eave_spent_by, eave_shuffle, eave_abort, eave_error and eave_error_is_shared, and
+ * those that say so. One thread makes all calls.
  *
  * A function returns 0, or an exit code of eave (mpi_launch/guide/faults.md); then eave_error() gives the message.
  * After EAVE_USAGE or EAVE_CONFIGURATION nothing has been done, and the call may be made again. After another code the
@@ -172,6 +172,36 @@ int eave_spent_by(eave_averager* averager, eave_spent* spent);
  * samples of this epoch with this seed (--sampling shard). Step t takes the next ranks * batch of them, rank i the i-th
  * part. */
 int eave_shuffle(int64_t* order, size_t count, uint64_t seed, int64_t epoch);
+/* Saving, and going on later. A state is what this rank needs of the parameters, the method (center, outer momentum,
+ * residuals of compression, values not sent yet) and the averager's counts. The optimizer's state and everything else
+ * of the caller may go along as `caller`, `caller_bytes` bytes. If a job goes on from a state, it takes the same steps,
+ * bit by bit, as without the interruption, unless its method depends on timing.
+ *
+ * Save between steps, after the first one. Restore before the first step of an averager that was opened with the same
+ * options; lr may differ unless rho is given, and steps and the options of checks may. Other options, another method or
+ * model, or states that were not saved together are refused with EAVE_CONFIGURATION, the same on all ranks. With
+ * another number of ranks, `former` of eave_restore says what becomes of this rank: its own rank          it goes on
+ * where that former rank was, with the optimizer's state from `caller` 0 on another rank     it begins with what all
+ * ranks had in common: `caller` is rank 0's EAVE_NOBODY           it begins where the method begins a new rank, and the
+ * optimizer begins anew; `caller` is rank 0's Bytes that are handed out stay valid until the next of these functions or
+ * eave_close. */
+enum { EAVE_NOBODY = -1, EAVE_NO_CHECKPOINT = -2 };
+
+/* Steps done, over all jobs that this one goes on from. */
+int64_t eave_steps(const eave_averager* averager);
+/* Hands out this rank's state, to be saved by the caller. */
+int eave_state(eave_averager* averager, const void* caller, size_t caller_bytes, const void** state, size_t* bytes);
+/* Restores this rank's state, so `count` is 1. With another number of ranks, give each rank the states of all ranks
+ * that saved, in any order. EAVE_USAGE names a rank whose state is missing. */
+int eave_restore(eave_averager* averager, const void* const* states, const size_t* bytes, size_t count, int* former,
+                 const void** caller, size_t* caller_bytes);
+/* Writes the states of all ranks as a checkpoint, `directory`/step-N, and keeps the newest `kept`. A checkpoint has its
+ * name only when it is complete and on the disk (src/checkpoint/CHECKPOINTS.md). Ranks that do not share rank 0's file
+ * system send their files to rank 0. */
+int eave_save(eave_averager* averager, const char* directory, const void* caller, size_t caller_bytes, int64_t kept);
+/* Restores the newest checkpoint in `directory` that is whole; warns of damaged ones. If there is none, it sets
+ * `former` to EAVE_NO_CHECKPOINT and does nothing. */
+int eave_load(eave_averager* averager, const char* directory, int* former, const void** caller, size_t* caller_bytes);
 
 /* Ends the method on all ranks, and frees the averager. */
 int eave_close(eave_averager* averager);

@@ -91,7 +91,7 @@ Averager::~Averager() {
   if (gpu_in_use == this) gpu_in_use = nullptr;
 }
 
-void Averager::make_communicator(const std::vector<std::string>& hosts) {
+void Averager::make_communicator(const std::vector<std::string>& hosts, std::int64_t first_step) {
   std::vector<std::string> warnings;
   const OptionValues& values = options_.values;
   agree(*counting_, [&] {
@@ -100,6 +100,7 @@ void Averager::make_communicator(const std::vector<std::string>& hosts) {
                                          .learning_rate = values.real("lr"),
                                          .warnings = warnings,
                                          .steps = values.integer("steps", 0),
+                                         .first_step = first_step,
                                          .seed = values.seed("seed"),
                                          .settings = options_.settings(),
                                          .hosts = hosts,
@@ -110,7 +111,7 @@ void Averager::make_communicator(const std::vector<std::string>& hosts) {
   if (has_other_end(options_)) description_ += "\nhere each consensus may be the last, and is that mean";
   for (const std::string& warning : warnings) {
     description_ += "\nwarning: " + printable(warning);
-    warn(warning);
+    if (first_step == 0) warn(warning);
   }
 }
 

@@ -1,14 +1,18 @@
 // A communicator with all that it needs beside a model, for a training loop that is not eave's.
 #pragma once
 
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/hash.h"
 #include "c/averager_options.h"
+#include "c/averager_state.h"
 #include "c/finite_gate.h"
 #include "c/sample_count.h"
 #include "eave/communicator.h"
@@ -50,6 +54,17 @@ class Averager {
   void write_consensus(Slice into);
   void finish();  // throws as after_update does
 
+  // Saving, as in eave.h (eave_state and the functions after it). `caller`: bytes that the caller keeps with the state.
+  std::string state(std::string_view caller);
+  void save(const std::filesystem::path& directory, std::string_view caller, std::int64_t kept);
+  // A state that has been restored. `former`: as in eave_restore. `caller`: the bytes kept with it.
+  struct Restored {
+    int former = 0;
+    std::string caller;
+  };
+  Restored restore(const std::vector<std::string_view>& states);
+  std::optional<Restored> load(const std::filesystem::path& directory);  // nullopt: there is no checkpoint
+
   // Not collective.
   const std::string& description() const { return description_; }
   const CommunicatorTraits& traits() const { return options_.kind->traits; }
@@ -77,7 +92,7 @@ class Averager {
   void refuse_second_service();
   void open_gpu(Slice parameters, Slice gradients);
   void attach_gpu(Transport& transport);
-  void make_communicator(const std::vector<std::string>& hosts);
+  void make_communicator(const std::vector<std::string>& hosts, std::int64_t first_step = 0);
   void refuse_what_is_not_finite();
   void watch_replicas();
 
@@ -90,6 +105,17 @@ class Averager {
   ConstSlice consensus();
   void warn_if_untrained(ConstSlice values);
   void warn_of_few_exchanges() const;
+
+  TakenState take_state(std::string_view caller);
+  void refuse_after_steps(const char* call);
+  void refuse_other_job(const SavedStates& saved) const;
+  std::map<std::string, std::string> identity() const;
+  std::vector<float> counts() const;
+  void set_counts(Slice counts, std::int64_t step);
+  Restored restore_saved(const SavedStates& saved);
+  Joining restore_elastic(const SavedStates& saved);
+  void restore_own(const SavedStates& saved);
+  void begin_again(std::int64_t step);
 
   AveragerOptions options_;
   std::unique_ptr<Device> gpu_;      // nullptr: all values are in host memory

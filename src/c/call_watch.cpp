@@ -31,6 +31,10 @@ std::string describe(const InterfaceCall& call) {
       return "compares its model with the other ranks, as at the start and after load_state_dict";
     case InterfaceCall::Function::kJoin:
       return "begins step " + step + ", which ranks without data take part in";
+    case InterfaceCall::Function::kSave:
+      return "saves its state after " + count_text(call.step, "step");
+    case InterfaceCall::Function::kRestore:
+      return "loads a saved state";
     case InterfaceCall::Function::kStop:
       break;
   }

@@ -46,6 +46,9 @@ class FiniteGate {
   // nonfinite-limit bad steps in a row: AgreedError(kDiverged) if is_of_all, else Error(kDiverged).
   void pass(bool is_finite, bool is_of_all, std::int64_t step, double learning_rate, const std::string& where);
   std::int64_t left_out() const { return left_out_; }  // number of steps
+  std::int64_t in_a_row() const { return in_a_row_; }  // how many of the last steps
+  // Goes on with the counts of an earlier gate.
+  void restore(std::int64_t left_out, std::int64_t in_a_row) { left_out_ = left_out, in_a_row_ = in_a_row; }
 
  private:
   const int rank_;

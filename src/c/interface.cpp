@@ -5,6 +5,8 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/shuffle.h"
@@ -17,6 +19,7 @@
 
 struct eave_averager {
   eave::Averager averager;
+  std::string bytes = {};  // those that the last function for saving handed out
 };
 
 namespace {
@@ -82,6 +85,11 @@ void broadcast_bytes(Transport& transport, char* bytes, std::size_t count) {
     transport.broadcast(values, 0).wait();
     std::memcpy(bytes + at, piece.data(), size);
   }
+}
+
+void hand_out(const std::string& bytes, const void** begin, size_t* count) {
+  *begin = bytes.data();
+  *count = bytes.size();
 }
 
 // Throws Error(kUsage) if a pointer that the call needs is null.
@@ -256,6 +264,56 @@ int eave_close(eave_averager* averager) {
   return in_session(Function::kClose, averager, [averager](eave::Averager& own) {
     const std::unique_ptr<eave_averager> owned(averager);
     own.finish();
+  });
+}
+
+int64_t eave_steps(const eave_averager* averager) { return averager ? averager->averager.steps() : 0; }
+
+int eave_state(eave_averager* averager, const void* caller, size_t caller_bytes, const void** state, size_t* bytes) {
+  return in_session(Function::kSave, averager, [&](eave::Averager& own) {
+    if (caller_bytes > 0) require(caller, "caller");
+    require(state, "state");
+    require(bytes, "bytes");
+    averager->bytes.clear();
+    averager->bytes = own.state({static_cast<const char*>(caller), caller_bytes});
+    hand_out(averager->bytes, state, bytes);
+  });
+}
+
+int eave_restore(eave_averager* averager, const void* const* states, const size_t* bytes, size_t count, int* former,
+                 const void** caller, size_t* caller_bytes) {
+  return in_session(Function::kRestore, averager, [&](eave::Averager& own) {
+    require(former, "former");
+    require(caller, "caller");
+    require(caller_bytes, "caller_bytes");
+    std::vector<std::string_view> given;
+    for (size_t i = 0; i < count; ++i) given.emplace_back(static_cast<const char*>(states[i]), bytes[i]);
+    eave::Averager::Restored restored = own.restore(given);
+    *former = restored.former;
+    averager->bytes = std::move(restored.caller);
+    hand_out(averager->bytes, caller, caller_bytes);
+  });
+}
+
+int eave_save(eave_averager* averager, const char* directory, const void* caller, size_t caller_bytes, int64_t kept) {
+  return in_session(Function::kSave, averager, [&](eave::Averager& own) {
+    require(directory, "directory");
+    if (caller_bytes > 0) require(caller, "caller");
+    if (kept < 1) throw Error(ExitCode::kUsage, "eave_save: keeps " + std::to_string(kept) + "; expected 1 or more");
+    own.save(directory, {static_cast<const char*>(caller), caller_bytes}, kept);
+  });
+}
+
+int eave_load(eave_averager* averager, const char* directory, int* former, const void** caller, size_t* caller_bytes) {
+  return in_session(Function::kRestore, averager, [&](eave::Averager& own) {
+    require(directory, "directory");
+    require(former, "former");
+    require(caller, "caller");
+    require(caller_bytes, "caller_bytes");
+    std::optional<eave::Averager::Restored> restored = own.load(directory);
+    *former = restored ? restored->former : EAVE_NO_CHECKPOINT;
+    averager->bytes = restored ? std::move(restored->caller) : "";
+    hand_out(averager->bytes, caller, caller_bytes);
   });
 }
 

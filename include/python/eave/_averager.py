@@ -13,12 +13,13 @@ from ._error import USAGE, Error
 from ._join import Joined, join
 from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_PARAMETERS
 from ._loading import refuse_loaded_alone
-from ._method import Method, Option
+from ._method import Option
 from ._model_hooks import ModelHooks
 from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
 from ._overlap import Overlap
 from ._parameters import ParameterVector
 from ._ranks import rank, require_same, size, start, text_of_first_rank
+from ._saving import SavedMethod
 from ._scaler import ScaledSteps
 from ._statistics import refuse_statistics, statistics_of_all_ranks
 from ._tensors import list_trained, require_fit, share_others
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class Averager(ScaledSteps, Method):
+class Averager(ScaledSteps, SavedMethod):
     """Averages a PyTorch model among ranks: its trainable parameters, and all other parameters of the optimizer. They
     lie in host memory or on this rank's GPU. mpi_launch/guide/python-models.md lists the models and loops that work.
 
@@ -66,6 +67,8 @@ class Averager(ScaledSteps, Method):
     after the same step. It is a SystemExit with code 75, so a program that does not catch it ends with that code. A handler
     that the program has set for the signal before stays, and may call eave.ask_to_leave(). With leave_on=None, no signal
     is heard and step() never raises Leaving; then the program looks at `averager.leaving` after each step.
+
+    save() and load() keep checkpoints from which a job goes on; state_dict() and load_state_dict() are for torch.save.
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce", *,
@@ -173,8 +176,9 @@ class Averager(ScaledSteps, Method):
         self._is_loaded = True
 
     def _take_loaded(self) -> None:
-        """Collective after load_state_dict if the method has a center, which would pull the model back to the values that
-        it holds. The method begins anew, from rank 0's model."""
+        """Collective after load_state_dict of the model if the method has a center, which would pull the model back to the
+        values that it holds. Unless averager.load_state_dict() has followed, the method begins anew, from rank 0's
+        model."""
         if not self._is_loaded or not self._has(HAS_CENTER):
             return
         require_same(f"load_state_dict of the model of {self._name}")

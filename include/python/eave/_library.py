@@ -98,10 +98,15 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "sum": [ctypes.POINTER(number), size], "broadcast": [ctypes.c_void_p, size], "require_same": [text],
         "shuffle": [ctypes.POINTER(ctypes.c_int64), size, ctypes.c_uint64, ctypes.c_int64],
         "spent_by": [pointer, ctypes.POINTER(Spent)], "close": [pointer],
+        "steps": [pointer], "state": [pointer, pointer, size, ctypes.POINTER(pointer), ctypes.POINTER(size)],
+        "restore": [pointer, pointer, pointer, size, flag, ctypes.POINTER(pointer), ctypes.POINTER(size)],
+        "save": [pointer, text, pointer, size, ctypes.c_int64],
+        "load": [pointer, text, flag, ctypes.POINTER(pointer), ctypes.POINTER(size)],
         "description": [pointer], "traits": [pointer], "steps_left_out": [pointer], "error": [], "error_is_shared": [],
     }
     results: dict[str, Any] = {"description": text, "error": text, "traits": ctypes.c_uint,
-                               "steps_left_out": ctypes.c_int64, "abort": None, "ask_to_leave": None}
+                               "steps_left_out": ctypes.c_int64, "steps": ctypes.c_int64, "abort": None,
+                               "ask_to_leave": None}
     for name, types in arguments.items():
         try:
             function = getattr(library, "eave_" + name)

@@ -56,13 +56,13 @@ class LookAhead:
     def __init__(self, flat: torch.Tensor, parameters: Sequence[torch.Tensor], optimizer: torch.optim.Optimizer) -> None:
         import torch
         self._optimizer = optimizer
-        self._flat = torch.zeros_like(flat)
-        self._parts = {id(each): part for each, part in zip(parameters, parts_of(self._flat, parameters))}
+        self.values = torch.zeros_like(flat)
+        self._parts = {id(each): part for each, part in zip(parameters, parts_of(self.values, parameters))}
         self.update()
 
     @property
     def address(self) -> int:
-        return int(self._flat.data_ptr())
+        return int(self.values.data_ptr())
 
     def update(self) -> None:
         """Computes the vector again. Call it after each step of the optimizer."""

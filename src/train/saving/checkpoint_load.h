@@ -1,4 +1,4 @@
-// Reads checkpoints: finds the newest one that is whole, loads it to resume, and reads its model without a run.
+// Reads checkpoints: loads one to resume, and reads its model without a run.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,11 @@
 
 #include "checkpoint/checkpoint_files.h"
 #include "checkpoint/checkpoint_manifest.h"
+#include "checkpoint/checkpoint_search.h"
 #include "eave/model.h"
 #include "eave/trainer.h"
 
 namespace eave {
-
-struct FoundCheckpoint {
-  Manifest manifest;
-  std::vector<std::string> passed_over;  // damaged newer checkpoints, each with what is wrong
-};
-
-// Collective. Returns the newest checkpoint whose files are all as they were written; nothing if there is no
-// checkpoint. Each rank that sees the files checks its share of them. No run may be writing in `directory`. A
-// checkpoint that was being replaced when its run ended gets its name again. `without_access` is as
-// CheckpointPlan::ranks_without_access. Throws AgreedError(kBadData) if there are checkpoints and none is whole.
-std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const std::filesystem::path& directory,
-                                               const std::vector<int>& without_access = {});
 
 // Throws Error(kConfiguration) with the first setting that differs between this run and the one that saved. A rank that
 // sees its own file compares that file's vectors too. Changes nothing. Not collective; may be called before

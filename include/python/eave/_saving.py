@@ -1,0 +1,227 @@
+"""What an Averager saves, and how it goes on from it: by torch.save of each rank, or by a checkpoint of all ranks."""
+from __future__ import annotations
+
+import ctypes
+import io
+import os
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
+
+from ._error import USAGE, Error
+from ._library import job
+from ._method import Method
+from ._ranks import rank
+
+if TYPE_CHECKING:
+    import torch
+
+    from ._optimizer import LookAhead
+    from ._parameters import ParameterVector
+
+NOBODY, NO_CHECKPOINT = -1, -2  # as in eave.h
+_STATE = "state"
+
+
+class _Bytes:
+    """Two variables to which a function of libeave.so writes where its bytes are. They are valid until the next one."""
+
+    def __init__(self) -> None:
+        self.place, self.count = ctypes.c_void_p(), ctypes.c_size_t()
+
+    def references(self) -> tuple[Any, Any]:
+        return ctypes.byref(self.place), ctypes.byref(self.count)
+
+    def copy(self) -> bytes:
+        return ctypes.string_at(self.place, self.count.value) if self.count.value else b""
+
+
+class _States:
+    """Takes and restores the state of one averager."""
+
+    def __init__(self, method: Method) -> None:
+        self._call = method._call
+
+    def take(self, caller: bytes) -> dict[str, torch.Tensor]:
+        import torch
+        found = _Bytes()
+        self._call("state", caller, len(caller), *found.references())
+        state = torch.empty(found.count.value, dtype=torch.uint8)
+        ctypes.memmove(state.data_ptr(), found.place, found.count.value)
+        return {_STATE: state}
+
+    def restore(self, states: Sequence[Mapping[str, Any]]) -> tuple[int, bytes]:
+        """Returns the former rank that this one goes on from, and the bytes that it kept with its state."""
+        tensors = [_tensor_in(state) for state in states]
+        places = (ctypes.c_void_p * len(tensors))(*(each.data_ptr() for each in tensors))
+        counts = (ctypes.c_size_t * len(tensors))(*(each.numel() for each in tensors))
+        former, caller = ctypes.c_int(), _Bytes()
+        self._call("restore", places, counts, len(tensors), ctypes.byref(former), *caller.references())
+        return former.value, caller.copy()
+
+    def save(self, directory: str, caller: bytes, kept: int) -> None:
+        self._call("save", os.fsencode(directory), caller, len(caller), kept)
+
+    def load(self, directory: str) -> tuple[int, bytes]:
+        """As restore; the rank is NO_CHECKPOINT if there is none."""
+        former, caller = ctypes.c_int(), _Bytes()
+        self._call("load", os.fsencode(directory), ctypes.byref(former), *caller.references())
+        return former.value, caller.copy()
+
+
+def _tensor_in(state: Any) -> torch.Tensor:
+    import torch
+    tensor = state.get(_STATE) if isinstance(state, Mapping) else None
+    if not isinstance(tensor, torch.Tensor) or tensor.dtype != torch.uint8:
+        raise Error(USAGE, "load_state_dict: expected what averager.state_dict() returned, or a list of those of all ranks "
+                           f"that saved; this is {type(state).__name__}")
+    return tensor.cpu().contiguous()
+
+
+def _checkpoints_in(run_dir: Union[str, os.PathLike[str]]) -> str:
+    """The directory of a run's checkpoints."""
+    return os.path.join(os.fspath(run_dir), "checkpoint")
+
+
+def _bytes_of(content: Any) -> bytes:
+    import torch
+    file = io.BytesIO()
+    torch.save(content, file)
+    return file.getvalue()
+
+
+def _content_of(saved: bytes) -> Any:
+    """Runs no code of the file: it may hold tensors, numbers, text, and lists and dicts of them."""
+    import torch
+    return torch.load(io.BytesIO(saved), map_location="cpu", weights_only=True)
+
+
+def _require_plain(name: str, value: Any) -> None:
+    """Raises an Error unless `value` can be loaded without running code of the file."""
+    import torch
+    if value is None or isinstance(value, (bool, int, float, str, bytes, torch.Tensor)):
+        return
+    if isinstance(value, dict):
+        parts = [*value.keys(), *value.values()]
+    elif isinstance(value, (list, tuple)):
+        parts = list(value)
+    else:
+        raise Error(USAGE, f"save: {name} holds a {type(value).__name__}; expected tensors, numbers, text, and lists and "
+                           "dicts of them, such as a state_dict()")
+    for part in parts:
+        _require_plain(name, part)
+
+
+class _Beside:
+    """All that a model and an optimizer need besides the averaged parameters, which lie in `values`: buffers, frozen
+    parameters, the optimizer's state and the states of PyTorch's random numbers."""
+
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, values: torch.Tensor) -> None:
+        self._model, self._optimizer, self._values = model, optimizer, values
+
+    def take(self) -> dict[str, Any]:
+        import torch
+        own = {name: each for name, each in self._model.state_dict().items()
+               if not (isinstance(each, torch.Tensor) and self._holds(each))}
+        device = self._values.device
+        return {"model": own, "optimizer": self._optimizer.state_dict(), "random": torch.get_rng_state(),
+                "random_cuda": torch.cuda.get_rng_state(device) if device.type == "cuda" else None}
+
+    def _holds(self, tensor: torch.Tensor) -> bool:
+        begin = self._values.data_ptr()
+        end = begin + self._values.numel() * self._values.element_size()
+        return bool(tensor.numel() > 0 and begin <= tensor.data_ptr() < end)
+
+    def restore(self, content: dict[str, Any], former: int) -> None:
+        import torch
+        result = self._model.load_state_dict(content["model"], strict=False)
+        state = self._model.state_dict()
+        missing = [name for name in result.missing_keys
+                   if not (isinstance(state[name], torch.Tensor) and self._holds(state[name])) and state[name].numel()]
+        if missing or result.unexpected_keys:
+            raise Error(USAGE, f"load: the checkpoint's model is another one; it has no {missing[:3]} of this model's, and "
+                               f"{result.unexpected_keys[:3]} that this one has not")
+        optimizer = content["optimizer"]
+        self._optimizer.load_state_dict({**optimizer, "state": {}} if former == NOBODY else optimizer)
+        if former != rank():
+            return
+        torch.set_rng_state(content["random"])
+        if content["random_cuda"] is not None and self._values.is_cuda:
+            torch.cuda.set_rng_state(content["random_cuda"], self._values.device)
+
+
+class SavedMethod(Method):
+    """The part of an Averager that saves and goes on."""
+
+    _model: torch.nn.Module
+    _optimizer: torch.optim.Optimizer
+    _vector: ParameterVector
+    _look_ahead: Optional[LookAhead]
+    _is_loaded: bool
+    _is_evaluating: bool
+
+    def _refuse_closed_or_torn(self, call: str) -> None:
+        raise NotImplementedError
+
+    def _settle(self) -> None:
+        raise NotImplementedError
+
+    @property
+    def steps(self) -> int:
+        """The number of steps done, also by the jobs that this one goes on from."""
+        self._refuse_closed("steps")
+        return int(job.library.eave_steps(self._handle))
+
+    def state_dict(self) -> dict[str, torch.Tensor]:
+        """Collective, after a step. Returns this rank's part of what the method needs to go on: the parameters, its center
+        and momentum, what compression has dropped, and the counts of steps. Let each rank save it by torch.save, beside
+        the model's state_dict() (for its buffers) and the optimizer's."""
+        self._refuse_saving("state_dict")
+        return _States(self).take(_bytes_of(self._look_ahead.values if self._look_ahead else None))
+
+    def load_state_dict(self, state: Union[Mapping[str, Any], Sequence[Mapping[str, Any]]]) -> None:
+        """Collective, before the first step, with the state that this rank saved. Load the model's and the optimizer's
+        before. With another number of ranks, give each rank the list of the states of all ranks that saved."""
+        self._refuse_saving("load_state_dict")
+        former, look_ahead = _States(self).restore([state] if isinstance(state, Mapping) else list(state))
+        self._go_on(former, _content_of(look_ahead))
+
+    def save(self, run_dir: Union[str, os.PathLike[str]], *, keep: int = 3, **extra: Any) -> None:
+        """Collective, after a step. Saves a checkpoint of everything in run_dir/checkpoint/step-N: the model, the optimizer,
+        the method, PyTorch's random numbers, and `extra` of each rank (tensors, numbers, text, and lists and dicts of
+        them, such as scheduler=scheduler.state_dict()). It is complete and on the disk when this returns. Keeps the
+        newest `keep`."""
+        self._refuse_saving("save")
+        _require_plain("extra", extra)
+        content = {**_Beside(self._model, self._optimizer, self._vector.values).take(), "extra": extra,
+                   "look_ahead": self._look_ahead.values if self._look_ahead else None}
+        _States(self).save(_checkpoints_in(run_dir), _bytes_of(content), keep)
+
+    def load(self, run_dir: Union[str, os.PathLike[str]]) -> Optional[dict[str, Any]]:
+        """Collective, before the first step. Restores the newest whole checkpoint of save() and returns its `extra`. Returns
+        None and does nothing if there is none. The number of ranks may differ from the one that saved: then a rank that
+        was not there gets rank 0's `extra`."""
+        self._refuse_saving("load")
+        former, saved = _States(self).load(_checkpoints_in(run_dir))
+        if former == NO_CHECKPOINT:
+            return None
+        content: dict[str, Any] = _content_of(saved)
+        _Beside(self._model, self._optimizer, self._vector.values).restore(content, former)
+        self._go_on(former, content["look_ahead"])
+        extra: dict[str, Any] = content["extra"]
+        return extra
+
+    def _refuse_saving(self, call: str) -> None:
+        self._refuse_closed_or_torn(call)
+        if self._is_evaluating:
+            raise Error(USAGE, f"{call} within consensus(): the model's values are put back when that ends")
+        if self._is_in_step:
+            raise Error(USAGE, f"{call} within a step: {self._what_comes_first()}")
+        self._vector.read(call)
+        self._settle()
+
+    def _go_on(self, former: int, look_ahead: Optional[torch.Tensor]) -> None:
+        """The averager's values have been restored, those of the model that load_state_dict has changed included."""
+        self._is_loaded = False
+        self._vector.low.write()
+        if self._look_ahead and former == rank() and look_ahead is not None:
+            self._look_ahead.values.copy_(look_ahead)
+        self._settle()

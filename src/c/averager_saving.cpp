@@ -1,0 +1,205 @@
+// Implements Averager's saving and restoring.
+#include <algorithm>
+#include <set>
+
+#include "base/host.h"
+#include "c/averager.h"
+#include "c/state_files.h"
+#include "checkpoint/checkpoint_manifest.h"
+#include "communicator/support/checkpointed_numbers.h"
+#include "eave/agreement.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+// The numbers of "averager.0".
+enum Count : std::size_t { kSteps, kLeftOut, kInARow, kIsJudged, kFirstHigh, kFirstLow, kCounts };
+
+// Options that may differ when a job goes on: the place and length of the run, and what only finds faults.
+bool may_change(const std::string& name, const OptionValues& values) {
+  static const std::set<std::string> kFree = {
+      "communicator", "device",           "gpu",          "steps",  "limit-step",     "replica-hash-every",
+      "momentum",     "on-replica-fault", "on-nonfinite", "plugin", "nonfinite-limit"};
+  if (name == "lr") return !values.entries().contains("rho") || !values.given("rho");
+  return kFree.contains(name);
+}
+
+std::string in_words(const std::string& name, const std::string& text) {
+  if (name == "ranks" || name == "parameters") return text + " " + name;
+  return name + "=" + (text.empty() ? "(none)" : text);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> Averager::identity() const {
+  std::map<std::string, std::string> identity = {{"communicator", options_.kind->name},
+                                                 {"ranks", std::to_string(workers_)},
+                                                 {"parameters", std::to_string(size())}};
+  for (const auto& [name, entry] : options_.values.entries())
+    if (!may_change(name, options_.values)) identity[name] = entry.text;
+  return identity;
+}
+
+std::vector<float> Averager::counts() const {
+  CheckpointedNumbers numbers(kCounts);
+  numbers.set(kSteps, step_.index);
+  numbers.set(kLeftOut, gate_->left_out());
+  numbers.set(kInARow, gate_->in_a_row());
+  numbers.set(kIsJudged, std::int64_t{is_judged_});
+  numbers.set(kFirstHigh, static_cast<std::int64_t>(first_.high));
+  numbers.set(kFirstLow, static_cast<std::int64_t>(first_.low));
+  const Slice values = numbers.slice();
+  return {values.begin(), values.end()};
+}
+
+// `step`: where the job goes on if ranks take their steps together.
+void Averager::set_counts(Slice counts, std::int64_t step) {
+  CheckpointedNumbers numbers(kCounts);
+  std::ranges::copy(counts, numbers.slice().begin());
+  step_.index = needs_equal_steps() ? step : numbers.integer(kSteps);
+  gate_->restore(numbers.integer(kLeftOut), numbers.integer(kInARow));
+  is_judged_ = numbers.integer(kIsJudged) != 0;
+  first_ = {static_cast<std::uint64_t>(numbers.integer(kFirstHigh)),
+            static_cast<std::uint64_t>(numbers.integer(kFirstLow))};
+}
+
+TakenState Averager::take_state(std::string_view caller) {
+  enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "saving");
+  let_first_judge(*counting_, [&] {
+    if (step_.index == 0) throw Error(ExitCode::kUsage, "there is nothing to save before the first step: take a step");
+  });
+  require_equal_steps();
+  const ConstSlice consensus = communicator_->consensus();
+  replica_.device->wait();
+  replicas_->settle();
+  replicas_->compare();
+  TakenState taken;
+  taken.identity = identity();
+  taken.header.rank = counting_->rank();
+  taken.header.ranks = workers_;
+  taken.header.configuration = configuration_of(taken.identity);
+  taken.header.progress.steps = std::stoll(counting_->broadcast_text(std::to_string(step_.index)));
+  taken.header.progress.nonfinite = gate_->left_out();
+  taken.header.progress.nonfinite_in_a_row = gate_->in_a_row();
+  const std::vector<float>& numbers = taken.copies.emplace_back(counts());
+  for (const NamedVector& vector : vectors_of(replica_, {}, *communicator_)) {
+    const bool is_it = vector.values.data() == consensus.data() && vector.values.size() == consensus.size();
+    if (is_it && taken.header.consensus.empty()) taken.header.consensus = vector.name;
+    taken.add(*replica_.device, vector.name, vector.name == kCounters ? ConstSlice(numbers) : vector.values);
+  }
+  taken.add(*replica_.device, kCaller, taken.copies.emplace_back(pack_bytes(caller)));
+  if (!taken.header.consensus.empty() || counting_->rank() != 0) return taken;
+  taken.header.consensus = "consensus";
+  taken.add(*replica_.device, taken.header.consensus, consensus);
+  return taken;
+}
+
+std::string Averager::state(std::string_view caller) { return pack_state(*counting_, take_state(caller)); }
+
+void Averager::save(const std::filesystem::path& directory, std::string_view caller, std::int64_t kept) {
+  require_same(*counting_, "the directory " + directory.string() + " to save to");
+  save_checkpoint(*counting_, directory, take_state(caller), kept);
+}
+
+Averager::Restored Averager::restore(const std::vector<std::string_view>& states) {
+  refuse_after_steps("restoring a state");
+  return restore_saved(unpack_states(*counting_, states));
+}
+
+std::optional<Averager::Restored> Averager::load(const std::filesystem::path& directory) {
+  refuse_after_steps("loading a checkpoint");
+  require_same(*counting_, "the directory " + directory.string() + " to load from");
+  const std::optional<SavedStates> saved = load_states(*counting_, directory);
+  if (!saved) return std::nullopt;
+  return restore_saved(*saved);
+}
+
+void Averager::refuse_after_steps(const char* call) {
+  agree(*counting_, [&] {
+    enter(Stage::kBetweenSteps, Stage::kBetweenSteps, call);
+    if (step_.index > 0)
+      throw Error(ExitCode::kUsage, std::string(call) +
+                                        ": this averager has taken steps already, and what its ranks have "
+                                        "exchanged would be lost; close it and open a new one, on all "
+                                        "ranks, and load before its first step");
+    if (options_.values.entries().contains("replay") && options_.values.given("replay"))
+      throw Error(ExitCode::kUsage, std::string(call) + ": replay gives the order of a whole run; leave it out");
+  });
+}
+
+void Averager::refuse_other_job(const SavedStates& saved) const {
+  const bool is_elastic = saved.ranks() != workers_;
+  const std::map<std::string, std::string> identity = this->identity();
+  // The method first: other methods have other options.
+  std::vector<std::string> names = {"communicator", "parameters"};
+  for (const auto& [name, mine] : identity) names.push_back(name);
+  for (const std::string& name : names) {
+    const bool is_of_groups = name == "groups" || name.starts_with("global-");
+    if (name == "ranks" || (is_elastic && is_of_groups)) continue;
+    const auto found = saved.manifest.identity.find(name);
+    const std::string before = found == saved.manifest.identity.end() ? "" : found->second, mine = identity.at(name);
+    if (before == mine) continue;
+    throw Error(ExitCode::kConfiguration, "the state was saved with " + in_words(name, before) +
+                                              ", and this averager has " + in_words(name, mine) +
+                                              "; go on with what it was saved with, or begin anew");
+  }
+}
+
+// Makes the communicator anew, because some methods count exchanges from the step at which a run goes on.
+void Averager::begin_again(std::int64_t step) {
+  const std::vector<std::string> hosts = counting_->all_gather(host_name());
+  communicator_.reset();
+  make_communicator(hosts, step);
+  communicator_->begin(replica_);
+  replica_.device->wait();
+}
+
+void Averager::restore_own(const SavedStates& saved) {
+  std::vector<float> numbers = counts();
+  const std::vector<NamedVector> vectors = vectors_of(replica_, numbers, *communicator_);
+  for (const NamedVector& vector : vectors) {
+    const ConstSlice values = saved.mine.values(vector.name);
+    if (values.size() != vector.values.size())
+      throw Error(ExitCode::kConfiguration, "'" + vector.name + "' of the state has " + std::to_string(values.size()) +
+                                                " values, here it has " + std::to_string(vector.values.size()) +
+                                                "; go on with the method and version of eave that saved it");
+  }
+  for (const NamedVector& vector : vectors)
+    write_vector(*replica_.device, vector.values, saved.mine.values(vector.name));
+  set_counts(numbers, saved.manifest.step);
+}
+
+Joining Averager::restore_elastic(const SavedStates& saved) {
+  Joining joining;
+  std::optional<ElasticState> elastic;
+  agree(*counting_, [&] { elastic.emplace(replica_, saved, counting_->rank()); });
+  begin_again(saved.manifest.step);
+  agree(*counting_, [&] {
+    std::vector<float> numbers = counts();
+    joining = elastic->restore(*communicator_, numbers);
+    set_counts(numbers, saved.manifest.step);
+  });
+  replica_.device->wait();
+  communicator_->join(joining);
+  return joining;
+}
+
+Averager::Restored Averager::restore_saved(const SavedStates& saved) {
+  agree(*counting_, [&] { refuse_other_job(saved); });
+  int former = counting_->rank();
+  if (saved.ranks() == workers_) {
+    begin_again(saved.manifest.step);
+    agree(*counting_, [&] { restore_own(saved); });
+  } else if (!restore_elastic(saved).goes_on) {
+    if (!traits().averages_gradients) former = -1;
+    if (traits().averages_gradients && former >= saved.ranks()) former = 0;
+  }
+  replica_.device->wait();
+  replicas_->begin(step_.index);
+  replicas_->compare();
+  const bool has_own = former == counting_->rank() && former < saved.ranks();
+  return {former, std::string(unpack_bytes((has_own ? saved.mine : saved.first).values(kCaller)))};
+}
+
+}  // namespace eave

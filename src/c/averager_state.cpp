@@ -1,0 +1,132 @@
+#include "c/averager_state.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/options/number_text.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+bool lies_elsewhere(const Device& device, ConstSlice values) {
+  return device.kind() != DeviceKind::kCpu && device.holds(values);
+}
+
+bool is_one_of(const std::vector<Slice>& slices, Slice slice) {
+  return std::ranges::any_of(slices, [&](Slice each) { return each.data() == slice.data(); });
+}
+
+bool has_size(const StateOfRank& state, const NamedVector& vector) {
+  return state.has(vector.name) && state.values(vector.name).size() == vector.values.size();
+}
+
+}  // namespace
+
+std::vector<NamedVector> vectors_of(const ReplicaView& replica, Slice counts, Communicator& communicator) {
+  std::vector<NamedVector> vectors = {
+      {"parameters", replica.parameters}, {"statistics", replica.statistics}, {kCounters, counts}};
+  const std::vector<Slice> state = communicator.state();
+  for (std::size_t i = 0; i < state.size(); ++i) vectors.push_back({"communicator." + std::to_string(i), state[i]});
+  return vectors;
+}
+
+void TakenState::add(Device& device, const std::string& name, ConstSlice vector) {
+  header.vectors.push_back({name, vector.size(), {}});
+  if (lies_elsewhere(device, vector)) {
+    device.read(vector, copies.emplace_back(vector.size()));
+    vector = copies.back();
+  }
+  values.push_back(vector);
+}
+
+bool StateOfRank::has(const std::string& name) const {
+  return std::ranges::find(header.vectors, name, &CheckpointVector::name) != header.vectors.end();
+}
+
+ConstSlice StateOfRank::values(const std::string& name) const {
+  std::size_t place = 0;
+  for (const CheckpointVector& vector : header.vectors) {
+    if (vector.name == name) return ConstSlice(body).subspan(place, vector.size);
+    place += vector.size;
+  }
+  throw Error(ExitCode::kBadData, "the state of rank " + std::to_string(header.rank) + " has no '" + name + "'");
+}
+
+void write_vector(Device& device, Slice into, ConstSlice values) {
+  if (lies_elsewhere(device, into)) return device.write(into, values);
+  std::ranges::copy(values, into.begin());
+}
+
+std::vector<float> pack_bytes(std::string_view bytes) {
+  const std::uint64_t count = bytes.size();
+  std::vector<float> packed((sizeof count + count + sizeof(float) - 1) / sizeof(float));
+  auto* const into = reinterpret_cast<char*>(packed.data());
+  std::memcpy(into, &count, sizeof count);
+  if (count > 0) std::memcpy(into + sizeof count, bytes.data(), count);
+  return packed;
+}
+
+std::string_view unpack_bytes(ConstSlice packed) {
+  std::uint64_t count = 0;
+  if (packed.size_bytes() >= sizeof count) std::memcpy(&count, packed.data(), sizeof count);
+  if (packed.size_bytes() < sizeof count || count > packed.size_bytes() - sizeof count)
+    throw Error(ExitCode::kBadData, "the caller's bytes are fewer than the state says");
+  return {reinterpret_cast<const char*>(packed.data()) + sizeof count, count};
+}
+
+ElasticState::ElasticState(const ReplicaView& replica, const SavedStates& saved, int rank)
+    : replica_(replica), saved_(saved), was_there_(rank < saved.ranks()) {
+  const ConstSlice consensus = saved.first.values(saved.first.header.consensus);
+  if (consensus.size() != replica.parameters.size())
+    throw Error(ExitCode::kBadData, "the state's consensus has " + count_text(consensus.size(), "value"));
+  write_vector(*replica.device, replica.parameters, consensus);
+}
+
+// Workers go on where they were if the consensus is a variable of the method, or the parameters of one worker. If it is
+// their mean, all begin from it.
+bool ElasticState::keeps_workers(Communicator& communicator) const {
+  return saved_.first.header.consensus.starts_with("communicator.") || communicator.consensus_is_first_worker() ||
+         std::ranges::any_of(communicator.common_state(),
+                             [&](Slice each) { return each.size() == replica_.parameters.size(); });
+}
+
+Joining ElasticState::restore(Communicator& communicator, Slice counts) {
+  const std::vector<NamedVector> vectors = vectors_of(replica_, counts, communicator);
+  const std::vector<Slice> own = communicator.own_state();
+  const bool goes_on = was_there_ && keeps_workers(communicator);
+  restore_common(vectors, communicator);
+  write_vector(*replica_.device, counts, (was_there_ ? saved_.mine : saved_.first).values(kCounters));
+  if (goes_on) write_vector(*replica_.device, replica_.parameters, saved_.mine.values("parameters"));
+  for (const NamedVector& vector : vectors) {
+    if (was_there_ && is_one_of(own, vector.values) && has_size(saved_.mine, vector))
+      write_vector(*replica_.device, vector.values, saved_.mine.values(vector.name));
+  }
+  return {goes_on, saved_.ranks()};
+}
+
+// Restores the vectors of the method that are common by its own word, and those as large as the parameters that were
+// equal on all ranks. From one former rank one cannot tell what all ranks had in common. With other groups, a method
+// may keep something else under the same name.
+void ElasticState::restore_common(const std::vector<NamedVector>& vectors, Communicator& communicator) const {
+  const std::vector<Slice> common = communicator.common_state();
+  const bool tells_what_was_equal = saved_.ranks() > 1 && std::ranges::all_of(vectors, [&](const NamedVector& vector) {
+                                      return saved_.first.has(vector.name);
+                                    });
+  const auto was_equal = [&](const NamedVector& vector) {
+    const auto& of_first = saved_.first.header.vectors;
+    const auto known = std::ranges::find(of_first, vector.name, &CheckpointVector::name);
+    return known != of_first.end() && std::ranges::all_of(saved_.headers, [&](const CheckpointHeader& header) {
+             return std::ranges::find(header.vectors, *known) != header.vectors.end();
+           });
+  };
+  for (const NamedVector& vector : vectors) {
+    if (!vector.name.starts_with("communicator.")) continue;
+    const bool is_equal =
+        tells_what_was_equal && vector.values.size() == replica_.parameters.size() && was_equal(vector);
+    if ((is_equal || is_one_of(common, vector.values)) && has_size(saved_.first, vector))
+      write_vector(*replica_.device, vector.values, saved_.first.values(vector.name));
+  }
+}
+
+}  // namespace eave

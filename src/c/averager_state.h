@@ -1,0 +1,83 @@
+// What an Averager must keep so that its job can go on later: the parameters and the method's own values of each rank.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/checkpoint_format.h"
+#include "checkpoint/checkpoint_manifest.h"
+#include "eave/communicator.h"
+
+namespace eave {
+
+struct NamedVector {
+  std::string name;
+  Slice values;
+};
+
+// The vectors of this rank's state in their order: "parameters", "statistics" (empty), "averager.0" (`counts`), and the
+// method's as "communicator.0" and so on.
+std::vector<NamedVector> vectors_of(const ReplicaView& replica, Slice counts, Communicator& communicator);
+
+// The state of this rank as it goes into its file. Values in host memory are only referred to.
+struct TakenState {
+  CheckpointHeader header;
+  std::map<std::string, std::string> identity;
+  std::vector<ConstSlice> values;
+  std::deque<std::vector<float>> copies;  // of values that lie elsewhere
+
+  // `device`: where the values may lie.
+  void add(Device& device, const std::string& name, ConstSlice vector);
+};
+
+// What a rank saved.
+struct StateOfRank {
+  CheckpointHeader header;
+  std::vector<float> body;
+
+  bool has(const std::string& name) const;
+  ConstSlice values(const std::string& name) const;  // throws Error(kBadData) if it has none of this name
+};
+
+// What all ranks saved together, as far as this rank needs it.
+struct SavedStates {
+  Manifest manifest;
+  StateOfRank mine;  // empty if this rank was not there
+  // Only if the number of ranks has changed:
+  StateOfRank first;                      // rank 0's
+  std::vector<CheckpointHeader> headers;  // of all ranks that saved
+
+  int ranks() const { return static_cast<int>(manifest.files.size()); }
+};
+
+// Copies between host memory and memory that may be the device's.
+void write_vector(Device& device, Slice into, ConstSlice values);
+
+// The name of the vector that holds the counts of the averager itself.
+inline constexpr const char* kCounters = "averager.0";
+// The name of the vector that carries the caller's bytes: their number, then the bytes, four in a value.
+inline constexpr const char* kCaller = "caller";
+std::vector<float> pack_bytes(std::string_view bytes);
+std::string_view unpack_bytes(ConstSlice packed);  // throws Error(kBadData)
+
+// Restores a state on another number of ranks, as ElasticResumption of `eave train` does. Construct it before
+// Communicator::begin: the parameters become the consensus. Then call Communicator::begin, restore(), and
+// Communicator::join with the result. Not collective.
+class ElasticState {
+ public:
+  ElasticState(const ReplicaView& replica, const SavedStates& saved, int rank);
+  Joining restore(Communicator& communicator, Slice counts);
+
+ private:
+  bool keeps_workers(Communicator& communicator) const;
+  void restore_common(const std::vector<NamedVector>& vectors, Communicator& communicator) const;
+
+  const ReplicaView& replica_;
+  const SavedStates& saved_;
+  const bool was_there_;
+};
+
+}  // namespace eave

@@ -1,0 +1,34 @@
+// Where the states of an Averager's ranks go: into bytes that each rank keeps by itself, or into a checkpoint
+// (src/checkpoint/CHECKPOINTS.md). All functions are collective, and throw on all ranks alike.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "c/averager_state.h"
+#include "eave/transport.h"
+
+namespace eave {
+
+// Returns this rank's state as bytes: "EAVERANK", version and rank (u32 each), the length of the manifest (u64), the
+// manifest of all ranks, this rank's file as in a checkpoint. Numbers are little-endian.
+std::string pack_state(Transport& transport, const TakenState& state);
+// Reads such bytes: this rank's own, or if the number of ranks has changed, those of all ranks that saved. Throws
+// AgreedError: kUsage if one is missing on a rank; kBadData if one is damaged; kConfiguration if they were not saved
+// together.
+SavedStates unpack_states(Transport& transport, const std::vector<std::string_view>& states);
+
+// Writes a checkpoint below `directory`, and keeps the newest `kept`. Ranks that do not see rank 0's directory send
+// their files to rank 0. When it returns, the checkpoint is complete and on the disk. Throws AgreedError:
+// kCannotCreate, kInputOutput.
+void save_checkpoint(Transport& transport, const std::filesystem::path& directory, const TakenState& state,
+                     std::int64_t kept);
+// Reads the newest checkpoint that is whole; nullopt if there is none. Throws AgreedError(kBadData) if there are
+// checkpoints and none is whole.
+std::optional<SavedStates> load_states(Transport& transport, const std::filesystem::path& directory);
+
+}  // namespace eave

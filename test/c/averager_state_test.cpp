@@ -1,0 +1,251 @@
+// Tests that a job which goes on from a saved state ends with the bits of one that was not interrupted, what ranks keep
+// if their number has changed, and which states are refused.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <tuple>
+
+#include "checkpoint/checkpoint_directory.h"
+#include "eave/agreement.h"
+#include "test/c/averager_loop.h"
+#include "test/c/quadratic_loop.h"
+#include "test/communicator/every_communicator.h"
+#include "test/temporary_directory.h"
+#include "test/train/saving/checkpoint_files.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+// Not a multiple of tau, so that a state has counts since the last exchange; an exchange may also be in flight.
+constexpr int kSavedAfter = 20, kMore = 9;
+
+using Ended = std::vector<std::vector<float>>;  // parameters and consensus of a rank
+
+void take_steps(QuadraticLoop& loop, int steps) {
+  for (int t = 0; t < steps; ++t) {
+    // In a step that is left out, the counts of the gate change.
+    const bool is_bad = loop.averager.steps() == 5 && loop.transport.rank() == 0;
+    loop.step([&](std::vector<float>& g) {
+      if (is_bad) g[0] = std::numeric_limits<float>::infinity();
+    });
+  }
+}
+
+Ended end(QuadraticLoop& loop) {
+  Ended ended = {loop.x, loop.consensus()};
+  loop.averager.finish();
+  return ended;
+}
+
+class SavedAveragers : public testing::TestWithParam<std::tuple<std::string, int, std::string>> {
+ protected:
+  std::string options(int ranks) const {
+    const auto& [name, _, more] = GetParam();
+    return averager_options(name, frequent_exchanges(name, ranks), more);
+  }
+};
+
+TEST_P(SavedAveragers, go_on_with_the_bits_of_a_job_without_interruption) {
+  const int ranks = std::get<1>(GetParam());
+  on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
+    std::string state;
+    std::optional<Ended> expected;
+    {
+      QuadraticLoop loop(transport, options(ranks));
+      take_steps(loop, kSavedAfter + kMore);
+      expected = end(loop);
+    }
+    {
+      QuadraticLoop loop(transport, options(ranks));
+      take_steps(loop, kSavedAfter);
+      state = loop.averager.state("mine " + std::to_string(transport.rank()));
+      take_steps(loop, kMore);
+      EXPECT_EQ(end(loop), *expected) << "saving changes nothing";
+    }
+    QuadraticLoop loop(transport, options(ranks));
+    const Averager::Restored restored = loop.averager.restore({state});
+    EXPECT_EQ(restored.former, transport.rank());
+    EXPECT_EQ(restored.caller, "mine " + std::to_string(transport.rank()));
+    EXPECT_EQ(loop.averager.steps(), kSavedAfter);
+    take_steps(loop, kMore);
+    EXPECT_EQ(loop.averager.steps_left_out() > 0, transport.rank() == 0 || loop.averager.traits().averages_gradients);
+    EXPECT_EQ(end(loop), *expected);
+  });
+}
+
+std::vector<std::tuple<std::string, int, std::string>> saved_methods() {
+  std::vector<std::tuple<std::string, int, std::string>> all;
+  for (const int ranks : {1, 3})
+    for (const std::string& name : communicator_names(ranks)) all.emplace_back(name, ranks, "");
+  for (const CommunicatorKind& kind : communicator_kinds())
+    if (kind.traits.compresses) all.emplace_back(kind.name, 2, " compression=bf16");
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, SavedAveragers, testing::ValuesIn(saved_methods()), [](const auto& test) {
+  return identifier(std::get<0>(test.param)) + "_" + std::to_string(std::get<1>(test.param));
+});
+
+// What all ranks had when they saved, in memory and in a checkpoint.
+struct FormerRanks {
+  explicit FormerRanks(int ranks) : states(static_cast<std::size_t>(ranks)), parameters(states.size()) {}
+  std::vector<std::string> states;
+  std::vector<std::vector<float>> parameters;
+  std::vector<float> consensus;
+  std::vector<std::string_view> views() const { return {states.begin(), states.end()}; }
+};
+
+FormerRanks save_on_ranks(const std::string& options, int ranks, const std::filesystem::path& directory) {
+  FormerRanks former(ranks);
+  on_ranks({"threads", ranks}, [&](Transport& transport) {
+    const auto rank = static_cast<std::size_t>(transport.rank());
+    QuadraticLoop loop(transport, options);
+    for (int t = 0; t < kSavedAfter; ++t) loop.step();
+    former.states[rank] = loop.averager.state(std::to_string(rank));
+    loop.averager.save(directory, std::to_string(rank), 3);
+    former.parameters[rank] = loop.x;
+    const std::vector<float> consensus = loop.consensus();
+    if (rank == 0) former.consensus = consensus;
+    loop.averager.finish();
+  });
+  return former;
+}
+
+class ElasticAveragers : public testing::TestWithParam<std::string> {};
+
+void expect_elastic(const std::string& method, int before, int after) {
+  const TemporaryDirectory temporary;
+  const auto options = [&](int ranks) { return averager_options(method, frequent_exchanges(method, ranks)); };
+  const FormerRanks former = save_on_ranks(options(before), before, temporary.path());
+  on_ranks({after == 1 ? "loopback" : "threads", after}, [&](Transport& transport) {
+    QuadraticLoop loop(transport, options(after)), from_files(transport, options(after));
+    const Averager::Restored restored = loop.averager.restore(former.views());
+    const std::optional<Averager::Restored> loaded = from_files.averager.load(temporary.path());
+    ASSERT_TRUE(loaded);
+    EXPECT_EQ(loaded->former, restored.former);
+    EXPECT_EQ(loaded->caller, restored.caller);
+    EXPECT_EQ(loop.consensus(), former.consensus);
+    const auto rank = static_cast<std::size_t>(transport.rank());
+    const bool begins_from_mean = method == "local-sgd" || method == "gossip";
+    const bool stays = transport.rank() < before && !begins_from_mean;
+    const bool averages = loop.averager.traits().averages_gradients;
+    EXPECT_EQ(restored.former, stays ? transport.rank() : averages ? 0 : -1);
+    EXPECT_EQ(restored.caller, std::to_string(stays ? transport.rank() : 0));
+    if (stays) {
+      EXPECT_EQ(loop.x, former.parameters[rank]);
+    } else if (begins_from_mean || averages) {
+      EXPECT_EQ(loop.x, former.consensus);
+    }
+    for (int t = 0; t < kMore; ++t) loop.step();
+    for (int t = 0; t < kMore; ++t) from_files.step();
+    EXPECT_EQ(loop.averager.steps(), kSavedAfter + kMore);
+    EXPECT_EQ(end(loop), end(from_files)) << "bytes and files hold the same";
+  });
+}
+
+TEST_P(ElasticAveragers, keep_the_consensus_and_the_ranks_that_stay) {
+  for (const auto& [before, after] : {std::pair(2, 1), {2, 3}, {3, 2}}) {
+    SCOPED_TRACE(std::to_string(before) + " to " + std::to_string(after));
+    expect_elastic(GetParam(), before, after);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ElasticAveragers, testing::ValuesIn(communicator_names(2)),
+                         [](const auto& test) { return identifier(test.param); });
+
+// Opens an averager on two ranks with these options. Each rank restores the states that `choose` returns for its rank.
+void expect_states_refused(const std::string& options, ExitCode code, const std::string& words,
+                           const std::function<std::vector<std::string_view>(int)>& choose) {
+  std::vector<std::string> messages(2);
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    QuadraticLoop loop(transport, options);
+    try {
+      loop.averager.restore(choose(transport.rank()));
+      ADD_FAILURE() << "not refused: " << words;
+    } catch (const AgreedError& error) {
+      EXPECT_EQ(error.code(), code) << error.what();
+      messages[static_cast<std::size_t>(transport.rank())] = error.what();
+    }
+  });
+  EXPECT_EQ(messages[0], messages[1]);
+  EXPECT_NE(messages[0].find(words), std::string::npos) << messages[0];
+}
+
+TEST(StatesThatDoNotFit, are_refused_by_name_on_all_ranks) {
+  const TemporaryDirectory temporary;
+  const std::string options = "communicator=easgd tau=3 lr=0.1";
+  const FormerRanks former = save_on_ranks(options, 2, temporary.path());
+  const FormerRanks later = save_on_ranks(options + " alpha=0.2", 2, temporary.path() / "other");
+  const auto own = [&](int rank) { return std::vector{former.views()[static_cast<std::size_t>(rank)]}; };
+  const auto refused = [&](const std::string& words, const auto& choose, ExitCode code = ExitCode::kConfiguration) {
+    expect_states_refused(options, code, words, choose);
+  };
+  expect_states_refused("communicator=easgd tau=4", ExitCode::kConfiguration,
+                        "saved with tau=3, and this averager has tau=4", own);
+  expect_states_refused("communicator=local-sgd tau=3", ExitCode::kConfiguration, "saved with communicator=easgd", own);
+  refused("saved with alpha=0.2", [&](int rank) { return std::vector{later.views()[static_cast<std::size_t>(rank)]}; });
+  refused("rank 1 was given no state, rank 0 a state of step 20",
+          [&](int rank) { return rank == 0 ? own(0) : std::vector<std::string_view>(); });
+  refused("rank 0 was given no state", [&](int rank) { return rank == 1 ? own(1) : std::vector<std::string_view>(); });
+  refused("rank 1 was given a state of step 20 (", [&](int rank) { return rank == 0 ? own(0) : later.views(); });
+  refused(
+      "the state of rank 1 is missing among the 1 state given", [&](int) { return own(0); }, ExitCode::kUsage);
+  refused(
+      "does not begin as a state", [&](int) { return std::vector<std::string_view>{"nothing"}; }, ExitCode::kBadData);
+  std::string damaged = former.states[1];
+  damaged[damaged.size() / 2] ^= 1;
+  refused(
+      "is not what was written", [&](int rank) { return rank == 0 ? own(0) : std::vector<std::string_view>{damaged}; },
+      ExitCode::kBadData);
+  std::string cut = former.states[0].substr(0, former.states[0].size() - 5);
+  refused(
+      "bytes", [&](int rank) { return rank == 1 ? own(1) : std::vector<std::string_view>{cut}; }, ExitCode::kBadData);
+}
+
+TEST(StatesThatDoNotFit, of_a_model_of_another_size_are_refused) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    QuadraticLoop loop(transport, "communicator=easgd");
+    loop.step();
+    const std::string state = loop.averager.state("");
+    std::vector<float> x(3), g(3);
+    Averager other(transport, "communicator=easgd", x, g);
+    expect_thrown<AgreedError>(ExitCode::kConfiguration, "saved with 40 parameters, and this averager has 3 parameters",
+                               [&] { other.restore({state}); });
+  });
+}
+
+TEST(States, are_saved_after_the_first_step_and_restored_before_it) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    QuadraticLoop loop(transport, "communicator=easgd");
+    expect_thrown<AgreedError>(ExitCode::kUsage, "before the first step", [&] { loop.averager.state(""); });
+    loop.step();
+    const std::string state = loop.averager.state("");
+    expect_thrown<AgreedError>(ExitCode::kUsage, "has taken steps already", [&] { loop.averager.restore({state}); });
+  });
+}
+
+TEST(Checkpoints, that_are_damaged_are_passed_over_and_old_ones_removed) {
+  const TemporaryDirectory temporary;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    QuadraticLoop none(transport, "communicator=easgd tau=2"), loop(transport, "communicator=easgd tau=2");
+    EXPECT_FALSE(none.averager.load(temporary.path() / "runs"));
+    std::vector<float> third;
+    for (int t = 1; t <= 4; ++t) {
+      loop.step();
+      loop.averager.save(temporary.path() / "runs", "", 2);
+      if (t == 3) third = loop.x;
+    }
+    if (transport.rank() == 0) {
+      EXPECT_EQ(committed_steps(temporary.path() / "runs"), (std::vector<std::int64_t>{3, 4}));
+      flip_bit(checkpoint_path(temporary.path() / "runs", 4) / rank_file_name(1), 5000);
+    }
+    transport.all_gather("");
+    EXPECT_TRUE(none.averager.load(temporary.path() / "runs"));
+    EXPECT_EQ(none.averager.steps(), 3);
+    EXPECT_EQ(none.x, third);
+  });
+}
+
+}  // namespace
+}  // namespace eave
