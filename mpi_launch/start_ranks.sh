@@ -88,7 +88,7 @@ start_torchruns() {
     return 78
   fi
   first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-  export TORCHELASTIC_SIGNALS_TO_HANDLE=SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1
+  export PET_SIGNALS_TO_HANDLE=SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1 # torchrun's --signals_to_handle
   see_all_gpus
   start=(srun "--ntasks=$SLURM_NNODES" --ntasks-per-node=1 --kill-on-bad-exit=1
     "--cpus-per-task=$((${SLURM_CPUS_PER_TASK:-1} * tasks))"

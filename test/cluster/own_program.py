@@ -98,7 +98,7 @@ def by_torchrun(place):
 
 TESTS = [
     lab.Fault("own-hosts", "run-hosts -- python3: ranks on two hosts, with PYTHONPATH and LIBEAVE; a missing program is named",
-              on_hosts, quick=1, full=2),
+              on_hosts, quick=0, full=2),
     lab.Fault("own-mpirun", "slurm-cpu -- python3, with mpirun: a rank on each node, the bits of one machine",
               functools.partial(in_a_job, ["mpirun"]), quick=1, full=2),
     lab.Fault("own-pmix", "the same with srun --mpi=pmix", functools.partial(in_a_job, ["srun", "--mpi=pmix"]), quick=0, full=2),
