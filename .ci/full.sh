@@ -67,6 +67,13 @@ check_wheel() {
   run_or_skip test/python/wheel_test
 }
 
+# The Python package with other libraries from PyPI: trainers, formats, trackers, and models of Kubernetes' jobs.
+check_addons() {
+  mpi_launch/install_packages build pytorch && build_program && cmake --build build/test --target eave_library >/dev/null || return 1
+  install_pytorch
+  run_or_skip test/addons/run --install
+}
+
 check_aarch64() { run_or_skip test/check_aarch64; }
 
 # A toy of each family, in a copy of the sources: found everywhere without another change.

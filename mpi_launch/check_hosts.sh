@@ -53,9 +53,15 @@ mpi_of_program() {
 }
 
 # What a host says of itself: a line with the time, the program's checksum, the MPI that it finds, the version of its mpirun.
+# A program of the user's own ("yes" as the last word) is only looked for.
 answer_of_host() {
   local found
   cd -- "$1" 2>/dev/null || { printf 'no folder %s\n' "$1" && return; }
+  if [ "$4" = yes ]; then
+    command -v "$2" >/dev/null || { printf 'no program %s where a remote shell looks, PATH=%s\n' "$2" "$PATH" && return; }
+    command -v "$3" >/dev/null || { printf 'no %s where a remote shell looks, PATH=%s\n' "$3" "$PATH" && return; }
+    printf 'is %s own own\t%s\n' "$(date +%s)" "$(version_of_mpi "$3")" && return
+  fi
   [ -x "$2" ] || { printf 'no program %s in %s\n' "$2" "$1" && return; }
   command -v "$3" >/dev/null || { printf 'no %s where a remote shell looks, PATH=%s\n' "$3" "$PATH" && return; }
   found=$(mpi_of_program "$2") || { printf 'cannot start %s: %s\n' "$2" "$found" && return; }
@@ -87,7 +93,7 @@ check_hosts() {
   for i in "${!hosts[@]}"; do
     {
       code=0
-      ask_host "${hosts[i]}" "$program" "$mpirun" >"$folder/answer$i" 2>"$folder/errors$i" || code=$?
+      ask_host "${hosts[i]}" "$program" "$mpirun" "$is_own" >"$folder/answer$i" 2>"$folder/errors$i" || code=$?
       printf '%s\n' "$code" >"$folder/code$i"
     } &
   done

@@ -2,6 +2,22 @@
 # To be sourced by what starts ranks on several hosts: with the mpirun of Open MPI 4, Open MPI 5 or MPICH, or with
 # Slurm's srun. Ranks and hosts come from MPI; nothing here tells eave about them.
 
+# Takes the words of a script's command line: behind -- a program of your own with its words, otherwise words for eave.
+# Without any, those at the top of the script stay. Sets is_own to yes if there is a program of your own.
+# shellcheck disable=SC2034
+take_words() {
+  is_own=no
+  if [ "${1-}" = -- ]; then
+    if [ $# -lt 2 ]; then
+      printf '%s\n' "$0: no program behind --: expected -- python3 train.py" >&2
+      return 64
+    fi
+    is_own=yes program=$2 words=("${@:3}")
+  elif [ $# -gt 0 ]; then
+    words=("$@")
+  fi
+}
+
 # Prints which MPI an mpirun belongs to: openmpi4, openmpi5 or mpich. False where it is none of them.
 kind_of_mpi() {
   local version
@@ -23,12 +39,17 @@ notice_lost_hosts() {
   done
 }
 
-# Sets pass_on to the options by which an mpirun of this kind gives EAVE_* to ranks on other hosts. MPICH gives all.
+# Sets pass_on to the options by which an mpirun of this kind gives EAVE_* to ranks on other hosts, and to a program of
+# your own the variables by which Python finds eave. MPICH gives all.
 pass_on_settings() {
   local kind=$1 name
   pass_on=()
   if [ "$kind" = mpich ]; then return; fi
   for name in "${!EAVE_@}"; do pass_on+=(-x "$name"); done
+  if [ "${is_own-no}" = no ]; then return; fi
+  for name in LIBEAVE LIBEAVE_MPI PYTHONPATH; do
+    if [ -n "${!name+set}" ]; then pass_on+=(-x "$name"); fi
+  done
 }
 
 # Settings that name places may be others on each host: there a host's own is in force, and only where it has none, the one
@@ -58,8 +79,26 @@ see_all_gpus() {
   export SLURM_GPUS_PER_NODE=$SLURM_GPUS_ON_NODE
 }
 
-# In a Slurm job: sets start to the words that start a rank for each of its tasks. Arguments: mpirun [OPTION...], or
-# srun [OPTION...]. False, with the reason on standard error, where they cannot.
+# Sets start to the words that start a torchrun on each node of a Slurm job, which starts a rank for each of the node's
+# tasks. They meet on the first node. torchrun hands SIGUSR1 on to its ranks, and gives them 30 s to end.
+start_torchruns() {
+  local first tasks=${SLURM_TASKS_PER_NODE%%[(]*} # "2(x3)": 2 on each of 3 nodes
+  if [[ ${SLURM_TASKS_PER_NODE:-} == *,* ]]; then
+    printf '%s\n' "$0: torchrun starts as many ranks on each node, and here are $SLURM_TASKS_PER_NODE: set --ntasks-per-node" >&2
+    return 78
+  fi
+  first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+  export PET_SIGNALS_TO_HANDLE=SIGTERM,SIGINT,SIGHUP,SIGQUIT,SIGUSR1 # torchrun's --signals_to_handle
+  see_all_gpus
+  start=(srun "--ntasks=$SLURM_NNODES" --ntasks-per-node=1 --kill-on-bad-exit=1
+    "--cpus-per-task=$((${SLURM_CPUS_PER_TASK:-1} * tasks))"
+    "$@" "--nnodes=$SLURM_NNODES" "--nproc-per-node=$tasks" "--rdzv-id=$SLURM_JOB_ID"
+    --rdzv-backend=c10d "--rdzv-endpoint=$first:$((20000 + SLURM_JOB_ID % 10000))" --no-python)
+}
+
+# In a Slurm job: sets start to the words that start a rank for each of its tasks. Arguments: mpirun [OPTION...],
+# srun [OPTION...], or torchrun [OPTION...] for a program of your own. False, with the reason on standard error, where
+# they cannot.
 # shellcheck disable=SC2034
 start_in_slurm() {
   local kind
@@ -73,6 +112,7 @@ start_in_slurm() {
       # A rank that ends badly takes the others with it. srun does not take over the job's processors by itself.
       start=("$@" --kill-on-bad-exit=1 ${SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"})
       ;;
+    torchrun) start_torchruns "$@" ;;
     *)
       if ! kind=$(kind_of_mpi "$1"); then
         printf '%s\n' "$0: '$1' is neither Open MPI's nor MPICH's mpirun on $(hostname): load the module of the MPI that" \
@@ -113,10 +153,15 @@ hand_on() {
 
 # Prints the exit code of a run or a comparison: that of mpirun, unless it is 0 and eave has not said that it is done. Open
 # MPI 5 ends with 0 when it has lost a host, MPICH also after SIGUSR1. Then it is 75 where the run was asked to leave,
-# else 69.
+# else 69. torchrun ends with 1 whatever its ranks end with: 75 where they were asked to leave.
 code_of_run() {
   local code=$1 i option result directory=
   shift
+  if [ "${is_own-no}" = yes ]; then
+    if [ "$code" -eq 1 ] && [ "$was_asked" = yes ] && [[ " ${start[*]-} " == *" --rdzv-backend="* ]]; then code=75; fi
+    printf '%d\n' "$code"
+    return
+  fi
   case $1 in
     train) option=--run-dir result=summary.json ;;
     compare) option=--output result=report.html ;;

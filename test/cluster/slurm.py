@@ -42,14 +42,14 @@ def command(*words):
 
 
 class Batch:
-    """A job of one of the scripts, with values for it. Options of sbatch override those in the script."""
+    """A job of one of the scripts, with values for it, and arguments. Options of sbatch override those in the script."""
 
-    def __init__(self, place, script, options=(), **values):
+    def __init__(self, place, script, options=(), arguments=(), **values):
         set_up()
         self.place, self.waits_since = place, None
         copy = hosts.with_values(script, place, **{"program": place.eave, **values})
         self.id = command("sbatch", "--parsable", "--nodes=2", "--ntasks-per-node=1",
-                          f"--output={place.directory}/log-%a", *options, str(copy))
+                          f"--output={place.directory}/log-%a", *options, str(copy), *map(str, arguments))
 
     def log(self):
         return "".join(file.read_text(errors="replace") for file in sorted(self.place.directory.glob("log-*")))

@@ -1,5 +1,6 @@
-"""python -m eave doctor: which versions, library, MPI, ranks and GPUs there are. python -m eave COMMAND ...: the program
-`eave`, if it came with the package."""
+"""python -m eave doctor: which versions, library, MPI, ranks and GPUs there are. python -m eave export RUN_DIR --to
+TRACKER: the records of a run for MLflow, W&B or TensorBoard. python -m eave COMMAND ...: the program `eave`, if it came
+with the package."""
 from __future__ import annotations
 
 import os
@@ -7,7 +8,7 @@ import pathlib
 import sys
 from typing import Iterator, NoReturn
 
-from . import _doctor, _mpi
+from . import _doctor, _export, _mpi
 from ._error import PEER_LOST, USAGE, Error
 from ._library import prefixes
 
@@ -54,6 +55,8 @@ def run_program() -> NoReturn:
 
 def main() -> int:
     """The entry of `python -m eave`."""
+    if _export.is_meant(sys.argv[1:]):
+        return _export.main(sys.argv[2:])
     if sys.argv[1:2] != ["doctor"]:
         run_program()
     if len(sys.argv) > 2:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import atexit
+import io
 import os
 import sys
 import threading
@@ -69,7 +70,16 @@ def _hook(kind: type[BaseException], exception: BaseException, trace: Optional[T
     if not is_alone():
         _end_all_later(_code)
     if isinstance(exception, Error):
+        _print_collected()
         raise SystemExit(_code)
+
+
+def _print_collected() -> None:
+    """After torch.distributed.init_process_group, PyTorch's hook calls this one, collects what it prints, and would lose
+    it by the SystemExit."""
+    if isinstance(sys.stderr, io.StringIO) and sys.__stderr__:
+        sys.__stderr__.write(sys.stderr.getvalue())
+        sys.__stderr__.flush()
 
 
 def _at_exit() -> None:

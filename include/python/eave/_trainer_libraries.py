@@ -1,0 +1,55 @@
+"""The parts that callbacks for training libraries have in common: the library calls optimizer.step() itself, and believes
+in launchers' environment variables."""
+from __future__ import annotations
+
+import copy
+import os
+import types
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+from ._averager import Averager
+from ._ranks import start
+
+if TYPE_CHECKING:
+    import torch
+
+_LAUNCHERS = ("OMPI_COMM_WORLD_", "PMI_", "PMIX_", "MPI_LOCAL", "MV2_COMM_WORLD_", "TORCHELASTIC_", "GROUP_", "ROLE_")
+_NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
+
+
+def start_alone() -> None:
+    """Collective. Starts eave, and then takes the launcher's variables out of the environment. By them Accelerate and
+    Lightning would set up ranks of their own, and average gradients a second time."""
+    start()
+    for name in [name for name in os.environ if name in _NAMES or name.startswith(_LAUNCHERS)]:
+        del os.environ[name]
+
+
+def step_through(averager: Averager, optimizer: torch.optim.Optimizer) -> None:
+    """Makes optimizer.step() call averager.step(), which calls what optimizer.step() was before."""
+    own_step, is_inside = optimizer.step, False
+
+    def step(_: Any, closure: Optional[Callable[[], Any]] = None) -> Any:
+        nonlocal is_inside
+        if is_inside:
+            return own_step()
+        loss = closure() if closure else None
+        is_inside = True
+        try:
+            averager.step()
+        finally:
+            is_inside = False
+        return loss
+
+    vars(step).update(vars(own_step))  # a scheduler has marked it, and would warn if the mark were gone
+    vars(step)["__wrapped__"] = own_step
+    setattr(optimizer, "step", types.MethodType(step, optimizer))
+
+
+def end_with_consensus(averager: Averager, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Collective. Closes the averager and leaves the consensus in the model, equal on all ranks."""
+    with averager.consensus():
+        values = copy.deepcopy(model.state_dict())
+    averager.close()
+    setattr(optimizer, "step", getattr(optimizer.step, "__wrapped__"))
+    model.load_state_dict(values)

@@ -1,0 +1,155 @@
+"""Exports a run to MLflow, W&B and TensorBoard, and reads it back by what each library reads: every number of every line
+to the last bit, at its step and its time, and the configuration.
+
+    export_job.py FOLDER EAVE
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+FOLDER, EAVE = pathlib.Path(sys.argv[1]), sys.argv[2]
+RUN, START = FOLDER / "run", 1_700_000_000.25
+TRAIN = ["train", "--transport", "threads", "--ranks", "2", "--data", "synthetic", "--synthetic-size", "8",
+         "--synthetic-samples", "600", "--synthetic-test-samples", "100", "--model", "dense classes", "--communicator", "easgd",
+         "--tau", "4", "--epochs", "2", "--evaluate-every", "1", "--progress", "off", "--run-dir", RUN]
+
+
+def require(holds, text):
+    if not holds:
+        sys.exit(f"export: {text}")
+
+
+def numbers(fields, prefix=""):
+    for name, value in fields.items():
+        if isinstance(value, dict):
+            yield from numbers(value, f"{prefix}{name}/")
+        elif isinstance(value, (int, float)):
+            yield prefix + name, float(value)
+
+
+def expected():
+    """{name: [(step, time, number)]}, from metrics.jsonl."""
+    found, evaluations, seconds = {}, 0.0, 0.0
+    for line in map(json.loads, (RUN / "metrics.jsonl").read_text().splitlines()):
+        kind = line.pop("type")
+        evaluations, seconds = evaluations + line.get("evaluation_seconds", 0), max(seconds, line.get("seconds", 0))
+        time, step = START + line.get("seconds", 0) + evaluations, line.pop("step", line.get("steps"))
+        if kind == "end":
+            line = {"summary": {name: value for name, value in line.items() if name != "format"}}
+            time = START + seconds + evaluations
+        if kind == "evaluation":
+            for name in ("samples", "epoch", "seconds"):
+                del line[name]
+        if kind == "step" and (rank := line.pop("rank")):
+            line = {f"rank_{rank}": line}
+        for name, number in numbers(line) if kind in ("step", "evaluation", "end") else ():
+            found.setdefault(name, []).append((step, time, number))
+    return found
+
+
+def export(tracker, *more):
+    command = [sys.executable, "-m", "eave", "export", RUN, "--to", tracker, "--into", FOLDER / tracker, *more]
+    ended = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    require(ended.returncode == 0 and "to see them" in ended.stdout, f"{tracker}: {ended.stdout}{ended.stderr}")
+
+
+def hold_same(tracker, found, due, seconds):
+    require(found.keys() == due.keys(), f"{tracker}: other names: {sorted(found.keys() ^ due.keys())}")
+    for name, points in due.items():
+        same = len(found[name]) == len(points) and all(
+            (step, number) == (due_step, due_number) and abs(time - due_time) <= seconds
+            for (step, time, number), (due_step, due_time, due_number) in zip(sorted(found[name]), sorted(points)))
+        require(same, f"{tracker}: {name} is {found[name][:3]}, not {points[:3]}")
+    print(f"  {tracker}: {sum(map(len, due.values()))} numbers of {len(due)} names, all bits, steps and times right")
+
+
+def try_mlflow(config, due):
+    from mlflow.tracking import MlflowClient
+    export("mlflow", "--all-ranks")
+    os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+    client = MlflowClient(tracking_uri=(FOLDER / "mlflow").as_uri())
+    runs = client.search_runs([client.get_experiment_by_name("eave").experiment_id])
+    require(len(runs) == 1 and runs[0].info.run_name == "run" and runs[0].info.status == "FINISHED", f"mlflow: {runs}")
+    require(runs[0].data.params == config, f"mlflow: {runs[0].data.params}")
+    require("alpha" in runs[0].data.tags["eave.equation"], f"mlflow: {runs[0].data.tags}")
+    found = {name: [(each.step, each.timestamp / 1000, each.value) for each in client.get_metric_history(runs[0].info.run_id, name)]
+             for name in runs[0].data.metrics}
+    hold_same("mlflow", found, due, 0.0006)
+
+
+def records_of(file):
+    """The records of W&B's offline file, whose framing is LevelDB's log: blocks of 32 KiB, with parts of records."""
+    from wandb.proto.wandb_internal_pb2 import Record
+    data, at, record = file.read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        if 32768 - at % 32768 < 7:
+            at += 32768 - at % 32768
+            continue
+        size, kind = int.from_bytes(data[at + 4:at + 6], "little"), data[at + 6]
+        record += data[at + 7:at + 7 + size]
+        at += 7 + size
+        if kind in (1, 4):  # whole, or the last part
+            yield Record.FromString(record)
+            record = b""
+
+
+def try_wandb(config, due):
+    export("wandb", "--all-ranks")
+    found, configured = {}, {}
+    for record in records_of(next((FOLDER / "wandb").glob("wandb/offline-run-*/*.wandb"))):
+        for item in record.run.config.update if record.HasField("run") else ():
+            configured[item.key] = json.loads(item.value_json)
+        row = {item.key or item.nested_key[0]: json.loads(item.value_json) for item in record.history.item}
+        for name, number in row.items():
+            if not name.startswith("_"):
+                found.setdefault(name, []).append((row["_step"], row["_timestamp"], number))
+    require(config.items() <= configured.items(), f"wandb: {configured}")
+    latest = {}
+    for points in due.values():  # a step is one row, with its latest time
+        for step, time, _ in points:
+            latest[step] = max(time, latest.get(step, 0))
+    due = {name: [(step, latest[step], number) for step, _, number in points] for name, points in due.items()}
+    hold_same("wandb", found, due, 1e-6)
+
+
+def try_tensorboard(config, due):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.plugins.hparams import metadata
+    from tensorboard.util.tensor_util import make_ndarray
+    export("tensorboard")
+    due = {name: points for name, points in due.items() if not name.startswith("rank_1")}
+    events = EventAccumulator(str(FOLDER / "tensorboard" / "run"), size_guidance={"tensors": 0}).Reload()
+    content = events.SummaryMetadata(metadata.SESSION_START_INFO_TAG).plugin_data.content
+    hparams = metadata.parse_session_start_info_plugin_data(content).hparams
+    require(all(hparams[name].string_value == text for name, text in config.items()), f"tensorboard: {hparams}")
+    scalars = events.PluginTagToContent("scalars")
+    hold_same("tensorboard", {name: [(each.step, each.wall_time, make_ndarray(each.tensor_proto).item())
+                                     for each in events.Tensors(name)] for name in scalars}, due, 1e-6)
+
+
+def try_bad_input():
+    for words, code, text in ((["nowhere", "--to", "wandb", "--into", "x"], 66, "no run is there"),
+                              ([RUN, "--to", "wandb"], 64, "--into"), ([RUN, "--to", "csv", "--into", "x"], 64, "tensorboard")):
+        ended = subprocess.run([sys.executable, "-m", "eave", "export", *map(str, words)], capture_output=True, text=True, check=False)
+        require(ended.returncode == code and text in ended.stderr, f"{words} ended with {ended.returncode}: {ended.stderr}")
+    (FOLDER / "torn").mkdir()
+    (FOLDER / "torn" / "metrics.jsonl").write_text('{"type":"header","config":{"a":"b"}}\n{"type":"st\n{}\n')
+    ended = subprocess.run([sys.executable, "-m", "eave", "export", str(FOLDER / "torn"), "--to=mlflow", "--into=x"],
+                           capture_output=True, text=True, check=False)
+    require(ended.returncode == 65 and "metrics.jsonl:2" in ended.stderr, f"a torn line: {ended.returncode} {ended.stderr}")
+
+
+def main():
+    subprocess.run([EAVE, *map(str, TRAIN)], check=True, stdout=subprocess.DEVNULL)
+    os.utime(RUN / "config.json", (START, START))
+    config = {name: text for name, text in json.loads((RUN / "config.json").read_text()).items() if name != "format"}
+    due = expected()
+    require(len(due["loss"]) > 4 and len(due["rank_1/loss"]) > 4 and len(due["center/accuracy"]) >= 2, f"too few: {due.keys()}")
+    try_bad_input()
+    for trial in (try_tensorboard, try_mlflow, try_wandb):
+        trial(config, due)
+
+
+main()
