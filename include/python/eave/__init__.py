@@ -34,6 +34,7 @@ from ._averager import Averager
 from ._error import Error
 from ._library import VERSION as __version__
 from ._ranks import rank, size, start, stop, sum_over_ranks
+from ._run import Run
 from ._vector_averager import VectorAverager
 
-__all__ = ["Averager", "Error", "VectorAverager", "__version__", "rank", "size", "start", "stop", "sum_over_ranks"]
+__all__ = ["Averager", "Error", "Run", "VectorAverager", "__version__", "rank", "size", "start", "stop", "sum_over_ranks"]
