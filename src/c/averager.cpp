@@ -88,6 +88,7 @@ void Averager::refuse_second_service() {
 
 Averager::~Averager() {
   if (service_in_use == this) service_in_use = nullptr;
+  if (observer_) observer_->averager_is_gone();
   if (gpu_in_use == this) gpu_in_use = nullptr;
 }
 
@@ -176,6 +177,10 @@ void Averager::refuse_step(std::int64_t samples, std::int64_t samples_everywhere
 
 void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) {
   refuse_step(samples, samples_everywhere, learning_rate);
+  if (observer_ && stage_ == Stage::kBetweenSteps)
+    observer_->before_step(
+        {.samples = samples, .samples_everywhere = samples_everywhere, .learning_rate = learning_rate},
+        samples == 0 && samples_everywhere == 0);
   enter(Stage::kBetweenSteps, Stage::kComputing, "begin_step");
   const bool is_even = samples == 0 && samples_everywhere == 0;
   step_.samples = is_even ? 1 : samples;
@@ -282,6 +287,7 @@ void Averager::after_update() {
   communicator_->after_update(step_);
   replica_.device->wait();
   ++step_.index;
+  if (observer_) observer_->after_step(step_, is_left_out_);
   replicas_->after_step(step_.index - 1);
 }
 
@@ -293,6 +299,34 @@ Hash128 Averager::hash_of(ConstSlice values) {
     values = copy;
   }
   return eave::hash_of({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+}
+
+// Empty if the values are in host memory already.
+std::vector<float> Averager::on_host(ConstSlice values) {
+  if (!gpu_ || !gpu_->holds(values)) return {};
+  std::vector<float> copy(values.size());
+  gpu_->read(values, copy);
+  return copy;
+}
+
+// ‖x − c‖ / ‖c‖ of this rank's parameters x.
+double Averager::distance_from(ConstSlice center) {
+  const std::vector<float> own = on_host(replica_.parameters), other = on_host(center);
+  const ConstSlice x = own.empty() ? ConstSlice(replica_.parameters) : own;
+  const ConstSlice c = other.empty() ? center : other;
+  double difference = 0, length = 0;
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    difference += (double{x[i]} - c[i]) * (double{x[i]} - c[i]);
+    length += double{c[i]} * c[i];
+  }
+  return length > 0 ? std::sqrt(difference / length) : 0;
+}
+
+std::vector<std::pair<std::string, std::string>> Averager::given_settings() const {
+  std::vector<std::pair<std::string, std::string>> given;
+  for (const auto& setting : options_.settings())
+    if (options_.values.given(setting.first)) given.push_back(setting);
+  return given;
 }
 
 // Ranks may take different numbers of steps if no rank waits for another: with async-order=free, or if the method
@@ -324,6 +358,7 @@ ConstSlice Averager::consensus() {
 
 void Averager::write_consensus(Slice into) {
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "consensus");
+  if (observer_) observer_->before_consensus();
   agree(*counting_, [&] {
     if (gpu_ && !gpu_->holds(into))
       throw Error(ExitCode::kUsage, "consensus: what is to be written does not lie in the memory of " + gpu_->name());
@@ -340,6 +375,7 @@ void Averager::write_consensus(Slice into) {
   replicas_->compare();
   warn_if_untrained(into);
   is_gone_on_ = false;
+  if (observer_) observer_->after_consensus(distance_from(into));
 }
 
 // Warns if the consensus still is the model that the ranks began with.

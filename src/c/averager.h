@@ -15,6 +15,7 @@
 #include "c/averager_state.h"
 #include "c/finite_gate.h"
 #include "c/sample_count.h"
+#include "c/step_observer.h"
 #include "eave/communicator.h"
 #include "eave/decorators.h"
 #include "eave/update_steps.h"
@@ -82,6 +83,16 @@ class Averager {
   std::int64_t steps_left_out() const { return gate_->left_out(); }
   TransportCounters counters() const { return counting_->counters(); }
   double seconds_waiting() const { return communicator_->costs().seconds_waiting; }
+  int ranks() const { return workers_; }
+  std::string device_name() const { return replica_.device->name(); }
+  // The options in force, and those of them that somebody gave, as names and texts.
+  std::vector<std::pair<std::string, std::string>> settings() const { return options_.settings(); }
+  std::vector<std::pair<std::string, std::string>> given_settings() const;
+
+  // The observer is not owned, and there is one at a time; nullptr: none. It is told when this object ends.
+  void observe(StepObserver* observer) { observer_ = observer; }
+  bool is_observed() const { return observer_ != nullptr; }
+  bool is_observed_by(const StepObserver* observer) const { return observer_ == observer; }
 
  private:
   enum class Stage { kBetweenSteps, kComputing, kUpdating };
@@ -116,6 +127,8 @@ class Averager {
   Joining restore_elastic(const SavedStates& saved);
   void restore_own(const SavedStates& saved);
   void begin_again(std::int64_t step);
+  std::vector<float> on_host(ConstSlice values);
+  double distance_from(ConstSlice center);
 
   AveragerOptions options_;
   std::unique_ptr<Device> gpu_;      // nullptr: all values are in host memory
@@ -130,6 +143,7 @@ class Averager {
   std::optional<ReplicaComparison> replicas_;
   int workers_ = 1;
   Step step_;
+  StepObserver* observer_ = nullptr;
   Stage stage_ = Stage::kBetweenSteps;
   std::size_t ready_ = 0;                        // in this step the gradients from here on have been handed over
   bool are_ready_finite_ = true;                 // whether these gradients are finite

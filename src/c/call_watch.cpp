@@ -35,6 +35,12 @@ std::string describe(const InterfaceCall& call) {
       return "saves its state after " + count_text(call.step, "step");
     case InterfaceCall::Function::kRestore:
       return "loads a saved state";
+    case InterfaceCall::Function::kRunOpen:
+      return "opens a run";
+    case InterfaceCall::Function::kRunEvaluate:
+      return "records an evaluation";
+    case InterfaceCall::Function::kRunClose:
+      return "closes its run";
     case InterfaceCall::Function::kStop:
       break;
   }

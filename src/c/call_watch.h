@@ -27,7 +27,10 @@ struct InterfaceCall {
     kStop,
     kSave,
     kRestore,
-    kJoin
+    kJoin,
+    kRunOpen,
+    kRunEvaluate,
+    kRunClose
   };
   Function function = Function::kStep;
   std::int64_t step = 0;

@@ -26,7 +26,7 @@ const std::map<std::string, Rooms> kFriends = {
     {"data", {"device"}},
     {"communicator", {"transport", "device"}},
     {"checkpoint", {"communicator"}},
-    {"c", {"optim", "guard", "checkpoint"}},
+    {"c", {"optim", "guard", "checkpoint", "report"}},
     {"report", {"base"}},
     {"train", {"nn", "optim", "data", "checkpoint", "guard"}},
     {"app", {"train", "report"}},

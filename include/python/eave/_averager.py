@@ -19,6 +19,7 @@ from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer, 
 from ._overlap import Overlap
 from ._parameters import ParameterVector
 from ._ranks import rank, require_same, size, start, text_of_first_rank
+from ._run_facts import describe_for_run
 from ._saving import SavedMethod
 from ._scaler import ScaledSteps
 from ._statistics import refuse_statistics, statistics_of_all_ranks
@@ -376,6 +377,13 @@ class Averager(ScaledSteps, SavedMethod):
             self._is_evaluating = False
             own.copy_(mine)
             self._vector.low.write()
+
+    def _facts_of_run(self) -> dict[str, Any]:
+        return describe_for_run(self._model, self._optimizer)
+
+    @property
+    def _may_evaluate(self) -> bool:
+        return self._is_evaluating
 
     def close(self) -> None:
         """Collective. Ends the method on all ranks. Each rank keeps its own parameters; see consensus. The end of a
