@@ -45,14 +45,14 @@ class Averager(Method):
 
     With a GradScaler: scaler.unscale_(optimizer), averager.step(), scaler.update().
 
-    If gradients are averaged, backward hands them over from the second step on, and ranks exchange them while it computes
-    the others. Between backward() and step() they have no defined values; do not read or change them. If the first step
-    changes gradients there (GradScaler, clipping), or runs backward several times outside of no_sync(), the exchange
-    begins in step(), in all steps. overlap=False has the same effect. On a GPU the exchange always begins in step().
+    With overlap=True, if gradients are averaged, backward hands them over from the second step on, and ranks exchange them
+    while it computes the others. Between backward() and step() they have no defined values; do not read or change them.
+    If the first step changes gradients there (GradScaler, clipping), or runs backward several times outside of no_sync(),
+    the exchange begins in step(), in all steps, as it does without overlap and on a GPU.
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce",
-                 *, overlap: bool = True, **options: Option) -> None:
+                 *, overlap: bool = False, **options: Option) -> None:
         start()
         self._model, self._optimizer, self._name = model, optimizer, communicator
         refuse_wrapped(model)
@@ -179,8 +179,8 @@ class Averager(Method):
             self._overlap.begin()
 
     def no_sync(self) -> contextlib.AbstractContextManager[None]:
-        """Not collective. A context for all backwards of a step but the last one: gradients are only added up. Without
-        it, a step may run backward several times if the first step did too, or with overlap=False."""
+        """Not collective. A context for all backwards of a step but the last one: gradients are only added up. Only
+        needed with overlap=True."""
         return self._overlap.accumulate() if self._overlap else contextlib.nullcontext()
 
     def step(self, loss_sum: float = 0.0) -> None:
