@@ -19,7 +19,7 @@ import pytorch_gpt
 
 WARM_UP = 4  # the first step of an Averager only looks on; DDP arranges its buckets anew at the second
 PORT = 29500
-METHODS = {"allreduce": {}, "allreduce-late": {"overlap": False}, "local-sgd": {"tau": 32}, "diloco": {"tau": 32},
+METHODS = {"allreduce": {"overlap": True}, "allreduce-late": {}, "local-sgd": {"tau": 32}, "diloco": {"tau": 32},
            "easgd": {"tau": 32}, "easgd-async": {"tau": 32}}
 
 

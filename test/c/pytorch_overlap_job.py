@@ -35,10 +35,10 @@ def batch(step, part=0):
     return torch.randn(4, WIDTH, generator=generator)
 
 
-def make(**options):
+def make(overlap=True, **options):
     model = Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-    return model, optimizer, open_averager(model, optimizer, "allreduce", **options)
+    return model, optimizer, open_averager(model, optimizer, "allreduce", overlap=overlap, **options)
 
 
 def backward(model, step, part=0, **how):
@@ -208,7 +208,7 @@ def hold_what_changes_a_gradient_in_exchange_is_refused():
     if eave.size() == 1:
         return
     refuse_after(lambda model: backward(model, 1, 1), "with averager.no_sync():", "backward")
-    refuse_after(lambda model: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0), "overlap=False", "step")
+    refuse_after(lambda model: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0), "without overlap=True", "step")
     refuse_after(lambda model: model.zero_grad(), "the gradient of 'tied.bias' was changed", "step")
 
 

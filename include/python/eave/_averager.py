@@ -58,11 +58,10 @@ class Averager(ScaledSteps, SavedMethod):
 
     With a GradScaler, call scaler.step(averager) in place of scaler.step(optimizer).
 
-    If gradients are averaged, backward hands them over from the second step on, and ranks exchange them while it computes
-    the others. Between backward() and step() they have no defined values; do not read or change them. If the first step
-    changes gradients there (GradScaler, clipping), or runs backward several times outside of no_sync(), the exchange
-    begins in step(), in all steps. overlap=False has the same effect. On a GPU the exchange always begins in step(), and
-    so it does if a parameter is not float32.
+    With overlap=True, if gradients are averaged, backward hands them over from the second step on, and ranks exchange them
+    while it computes the others. Between backward() and step() they have no defined values; do not read or change them.
+    If the first step changes gradients there (GradScaler, clipping), or runs backward several times outside of no_sync(),
+    the exchange begins in step(), in all steps. So it does without overlap, on a GPU, and if a parameter is not float32.
 
     If a rank gets the signal `leave_on` (SIGUSR1 by default; also several signals), step() raises eave.Leaving on all ranks
     after the same step. It is a SystemExit with code 75, so a program that does not catch it ends with that code. A handler
@@ -73,7 +72,7 @@ class Averager(ScaledSteps, SavedMethod):
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce", *,
-                 master_weights: bool = False, batch_norm_statistics: str = "local", overlap: bool = True,
+                 master_weights: bool = False, batch_norm_statistics: str = "local", overlap: bool = False,
                  leave_on: _leaving.Signals = _leaving.DEFAULT, **options: Option) -> None:
         start()
         _leaving.listen(leave_on)
@@ -237,8 +236,8 @@ class Averager(ScaledSteps, SavedMethod):
             self._overlap.begin()
 
     def no_sync(self) -> contextlib.AbstractContextManager[None]:
-        """Not collective. A context for all backwards of a step but the last one: gradients are only added up. Without
-        it, a step may run backward several times if the first step did too, or with overlap=False."""
+        """Not collective. A context for all backwards of a step but the last one: gradients are only added up. Only
+        needed with overlap=True."""
         return self._overlap.accumulate() if self._overlap else contextlib.nullcontext()
 
     def step(self, loss_sum: float = 0.0) -> None:

@@ -56,7 +56,7 @@ class Overlap:
             if changed and not self._refusal:
                 self._refusal = (f"{changed} was changed between backward() and averager.step(), when the ranks already "
                                  "exchange it. In the first step it was not: if steps differ in this, make the Averager "
-                                 "with overlap=False")
+                                 "without overlap=True")
             if self._refusal:
                 raise Error(USAGE, f"step: {self._refusal}")
 
@@ -111,7 +111,7 @@ class Overlap:
             return
         self._refusal = (f"a second backward() has changed the gradient of '{self._names[number]}', which the ranks already "
                          "exchange. In the first step there was one backward: put the backwards of a step, all but the "
-                         "last, in `with averager.no_sync():`, or make the Averager with overlap=False")
+                         "last, in `with averager.no_sync():`, or make the Averager without overlap=True")
         if self._mode == _ON:
             raise Error(USAGE, f"backward: {self._refusal}")
 
