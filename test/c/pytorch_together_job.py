@@ -154,19 +154,6 @@ def hold_configurations_that_differ_are_refused_with_both():
     refused("optimizer Adam", lambda: make(kind=torch.optim.Adam if is_last else torch.optim.SGD), code=78)
 
 
-def hold_a_fork_cannot_make_an_averager():
-    eave.start()
-    sys.stdout.flush()
-    child = os.fork()
-    if child == 0:
-        try:
-            make()
-        except eave.Error as error:
-            os._exit(0 if error.code == 64 and "fork of a rank" in str(error) else 3)
-        os._exit(4)
-    assert os.waitpid(child, 0) == (child, 0)
-
-
 def hold_a_handler_of_the_program_stays():
     heard = []
     signal.signal(signal.SIGUSR2, lambda *_: heard.append(1))
