@@ -26,6 +26,8 @@ enum Tag {
 };  // kTexts to 11 belong to MessageTexts
 
 constexpr std::size_t kSlots = 13;
+// Jobs of more ranks take memory for their slots when they first need it.
+constexpr int kMostPrepared = 8;
 // The longest wait for an event of this host's ranks, when this rank has no requests to answer.
 constexpr std::chrono::milliseconds kLongestWait(100);
 
@@ -57,6 +59,7 @@ MessageWire::MessageWire(std::unique_ptr<Messages> messages, MessageWireSettings
       compressed_(*this, rank(), size()) {
   all_ = all_ranks(size());
   slots_.resize(kSlots);
+  if (size() <= kMostPrepared) prepare_slots();
   if (!settings_.hosts.empty()) share_memory();
   if (settings_.sums_by_host && !settings_.hosts.empty()) hierarchical_sum_.emplace(settings_.hosts, rank());
   if (settings_.part > 0) return;
@@ -68,6 +71,16 @@ MessageWire::MessageWire(std::unique_ptr<Messages> messages, MessageWireSettings
         sum_by_messages(alone, team_of({}));
       },
       [this](double mine) { return largest(mine, all_); });
+}
+
+// Reserved memory costs nothing until it is used. So a job allocates none later, whichever slots its first sums use.
+void MessageWire::prepare_slots() {
+  const auto others = static_cast<std::size_t>(size() - 1);
+  for (Slot& slot : slots_)
+    for (Stage& stage : slot.stages) {
+      stage.requests.reserve(2 * others);
+      stage.received.reserve(fast_link_chunks().part * others);
+    }
 }
 
 void MessageWire::share_memory() {

@@ -119,6 +119,7 @@ class MessageWire : public Wire, public ByteExchanger {
   Team team_of(std::span<const int> ranks) const;
   template <class... Phases>
   void in_segments(SumQueue& queue, int parts, Phases... phases);
+  void prepare_slots();
   void share_memory();
   std::unique_ptr<SharedMemory> share_memory_of_host(std::size_t bytes);
   void carry_from_first(Bytes bytes, std::span<const int> ranks);
