@@ -12,7 +12,9 @@
 #include "eave.h"
 #include "eave/agreement.h"
 #include "eave/decorators.h"
+#include "eave/job.h"
 #include "transport/core/failure.h"
+#include "transport/mpi/mpi_library.h"
 
 struct eave_averager {
   eave::Averager averager;
@@ -222,3 +224,5 @@ void eave_abort(int code) {
 }
 
 int eave_error_is_shared() { return is_last_error_shared ? 1 : 0; }
+
+int eave_ranks_meet_by_mpi() { return eave::started_by_launcher() || eave::mpi_is_running(); }

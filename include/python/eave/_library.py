@@ -95,6 +95,7 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "sum": [ctypes.POINTER(number), size], "broadcast": [ctypes.c_void_p, size], "require_same": [text],
         "spent_by": [pointer, ctypes.POINTER(Spent)], "close": [pointer],
         "description": [pointer], "traits": [pointer], "steps_left_out": [pointer], "error": [], "error_is_shared": [],
+        "ranks_meet_by_mpi": [],
     }
     results: dict[str, Any] = {"description": text, "error": text, "traits": ctypes.c_uint,
                                "steps_left_out": ctypes.c_int64, "abort": None}
