@@ -66,7 +66,7 @@ typedef struct eave_spent {
 int eave_interface(void);
 
 /* Joins the ranks that the launcher started. May be called once in a process. `transport` is "auto" (MPI if a launcher
- * started this process, otherwise a single rank), or a name of --transport in `eave train --help`.
+ * started this process, tcp if EAVE_MEET is set, otherwise a single rank), or a name of --transport in `eave train --help`.
  * If the program calls MPI_Init itself, it must ask for MPI_THREAD_MULTIPLE and call MPI_Finalize after eave_stop. If
  * eave_start calls MPI_Init and that fails, MPI ends the process.
  * If the launcher started more ranks than find each other (as torchrun does), each of them would train alone. Then
@@ -247,6 +247,10 @@ const char* eave_error(void);
 /* Returns 1 if the last error is the same on all ranks; then only rank 0 needs to print it. If eave_start failed, 1
  * means that another rank reports the error. */
 int eave_error_is_shared(void);
+/* Returns 1 if the ranks find each other by MPI: a launcher of MPI has started this process, or it has called MPI_Init.
+ * Otherwise ranks can meet by TCP (src/transport/tcp/tcp_job.h says which environment variables name the place). May be
+ * called before eave_start. */
+int eave_ranks_meet_by_mpi(void);
 
 #ifdef __cplusplus
 }

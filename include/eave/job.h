@@ -13,7 +13,7 @@ namespace eave {
 struct TransportKind {
   std::string name;
   std::string summary;
-  bool is_launched;  // its ranks are processes that an MPI launcher starts
+  bool is_launched;  // its ranks are processes that a launcher starts
   // Runs `body` once per rank of this process, each time with its own Transport. Returns the process's exit code when
   // all ranks have finished. The ranks of this process are:
   //     loopback           one rank
@@ -26,6 +26,7 @@ struct TransportKind {
   // has run out. For an AgreedError only rank 0 prints, as "eave: text".
   int (*run)(int ranks, const std::function<void(Transport&)>& body);
   bool starts_ranks = false;  // `run` starts `ranks` ranks in this process, so the transport has the option --ranks
+  bool meets = false;  // its ranks meet by themselves (--meet), whatever launcher has started them
 };
 
 const std::vector<TransportKind>& transport_kinds();

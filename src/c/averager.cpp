@@ -20,8 +20,8 @@ namespace {
 
 // The averager with a device on the transport of this thread's rank: a transport has one device at a time.
 thread_local const void* gpu_in_use = nullptr;
-// The averager of this thread's rank that answers requests: a transport has one service at a time.
-thread_local const void* service_in_use = nullptr;
+// The transport of this thread's rank on which an averager answers requests: it has one service at a time.
+thread_local const Transport* served = nullptr;
 
 ReplicaComparisonSettings comparison_settings(const Transport& transport, const AveragerOptions& options) {
   ReplicaComparisonSettings settings;
@@ -52,7 +52,7 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
     if (options_.kind->traits.only_one_rank && transport.size() > 1)
       throw Error(ExitCode::kUsage, "communicator=" + options_.kind->name + " is for one rank");
     gate_.emplace(transport, options_.values);
-    refuse_second_service();
+    refuse_second_service(transport);
     if (const auto text = limit()) limit_from(*text, "the options");
     open_gpu(parameters, gradients);
   });
@@ -68,7 +68,7 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
   replica_.device->wait();
   refuse_what_is_not_finite();
   first_ = hash_of(parameters);
-  if (traits().exchanges == ExchangePattern::kRequests) service_in_use = this;
+  if (traits().exchanges == ExchangePattern::kRequests) served = served_ = &transport;
 }
 
 // Checked before the first step, because later the optimizer would seem to be the cause. Here all ranks have rank 0's
@@ -80,14 +80,14 @@ void Averager::refuse_what_is_not_finite() {
                     "the model finite values, or load a checkpoint that has them");
 }
 
-void Averager::refuse_second_service() {
-  if (traits().exchanges == ExchangePattern::kRequests && service_in_use)
+void Averager::refuse_second_service(const Transport& transport) const {
+  if (traits().exchanges == ExchangePattern::kRequests && served == &transport)
     throw Error(ExitCode::kUsage, "another averager whose ranks send requests to a center is open: close it before " +
                                       options_.kind->name + " is opened, or take a method such as easgd or local-sgd");
 }
 
 Averager::~Averager() {
-  if (service_in_use == this) service_in_use = nullptr;
+  if (served_ && served == served_) served = nullptr;
   if (observer_) observer_->averager_is_gone();
   if (gpu_in_use == this) gpu_in_use = nullptr;
 }

@@ -100,7 +100,7 @@ class Averager {
   bool joins_each_step() const;
   void refuse_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) const;
 
-  void refuse_second_service();
+  void refuse_second_service(const Transport& transport) const;
   void open_gpu(Slice parameters, Slice gradients);
   void attach_gpu(Transport& transport);
   void make_communicator(const std::vector<std::string>& hosts, std::int64_t first_step = 0);
@@ -144,6 +144,7 @@ class Averager {
   int workers_ = 1;
   Step step_;
   StepObserver* observer_ = nullptr;
+  const Transport* served_ = nullptr;  // set if this averager answers requests there
   Stage stage_ = Stage::kBetweenSteps;
   std::size_t ready_ = 0;                        // in this step the gradients from here on have been handed over
   bool are_ready_finite_ = true;                 // whether these gradients are finite

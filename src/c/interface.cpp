@@ -16,7 +16,9 @@
 #include "eave.h"
 #include "eave/agreement.h"
 #include "eave/decorators.h"
+#include "eave/job.h"
 #include "transport/core/failure.h"
+#include "transport/mpi/mpi_library.h"
 
 namespace {
 
@@ -332,3 +334,5 @@ int eave_leave_on(int signal) {
 int eave_is_leaving() { return session && session->is_leaving() ? 1 : 0; }
 
 int eave_error_is_shared() { return is_last_error_shared ? 1 : 0; }
+
+int eave_ranks_meet_by_mpi() { return eave::started_by_launcher() || eave::mpi_is_running(); }

@@ -35,7 +35,7 @@ void refuse_lost_ranks(const std::string& transport) {
 const TransportKind& find_transport(const std::string& name) {
   const bool has_mpi = started_by_launcher() || mpi_is_running();
   if (!has_mpi) refuse_lost_ranks(name);
-  const std::string wanted = name != "auto" ? name : has_mpi ? "mpi" : "loopback";
+  const std::string wanted = resolve_transport(name, has_mpi);
   std::vector<std::string> names = {"auto"};
   for (const TransportKind& kind : transport_kinds()) {
     if (kind.starts_ranks) continue;

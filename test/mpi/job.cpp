@@ -82,6 +82,10 @@ const std::map<std::string, std::function<void(Transport&)>> kEndings = {
        if (transport.rank() == 1) throw std::runtime_error("oops");
        for (;;) pause();
      }},
+    {"computes-for-ever",
+     [](Transport&) {
+       for (;;) pause();
+     }},
     {"aborts-while-waiting",
      [](Transport& transport) {
        std::vector<float> values(1000);

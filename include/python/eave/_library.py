@@ -106,6 +106,7 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "save": [pointer, text, pointer, size, ctypes.c_int64],
         "load": [pointer, text, flag, ctypes.POINTER(pointer), ctypes.POINTER(size)],
         "description": [pointer], "traits": [pointer], "steps_left_out": [pointer], "error": [], "error_is_shared": [],
+        "ranks_meet_by_mpi": [],
     }
     results: dict[str, Any] = {"description": text, "error": text, "traits": ctypes.c_uint,
                                "steps_left_out": ctypes.c_int64, "steps": ctypes.c_int64, "abort": None,

@@ -6,6 +6,7 @@ import os
 from typing import Sequence
 
 from ._library import call, job, load
+from ._meeting import meeting
 
 
 def start(transport: str = "auto") -> None:
@@ -13,7 +14,8 @@ def start(transport: str = "auto") -> None:
     yet."""
     load()
     if job.place is None:
-        call("start", transport.encode())
+        with meeting(transport):
+            call("start", transport.encode())
         job.place, job.process = (job.library.eave_rank(), job.library.eave_size()), os.getpid()
 
 

@@ -84,7 +84,7 @@ int run_ranks(const std::string& transport, int ranks, const std::function<void(
   const auto find = [&](const std::string& name) {
     return std::find_if(kinds.begin(), kinds.end(), [&](const TransportKind& kind) { return kind.name == name; });
   };
-  auto kind = find(transport == "auto" ? (started_by_launcher() ? "mpi" : "loopback") : transport);
+  auto kind = find(resolve_transport(transport));
   if (kind == kinds.end()) {
     return loopback().run(1, [](Transport&) {
       throw Error(ExitCode::kPeerLost,

@@ -13,8 +13,8 @@
 
 namespace eave {
 
-// Runs `body` on every rank of this process over the named transport, and returns the process's exit code. "auto" means
-// mpi under a launcher, else loopback. TransportKind::run describes how errors are reported.
+// Runs `body` on every rank of this process over the named transport, and returns the process's exit code. "auto": see
+// resolve_transport (src/transport/job/launchers.h). TransportKind::run describes how errors are reported.
 int run_ranks(const std::string& transport, int ranks, const std::function<void(Transport&)>& body);
 
 // Whether the named transport starts the ranks itself, as threads of this process (TransportKind::starts_ranks).

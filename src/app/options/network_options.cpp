@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 
 #include "app/main/launch.h"
@@ -17,11 +18,17 @@ void add_transport(CommandLine& line) {
     if (kind.starts_ranks) {
       members.back().options = {{"ranks", OptionType::kInteger, "2", "number of ranks, as threads of this process"}};
     }
+    if (kind.meets) {
+      members.back().options = {
+          {"meet", OptionType::kText, "",
+           "HOST:PORT at which rank 0 listens and the other ranks reach it (default: environment EAVE_MEET)"}};
+    }
   }
   line.add_family(
       "Ranks and network",
       choice("transport", {"auto"}, "auto",
-             "auto: under a launcher, nccl if every rank has its own GPU, else mpi; without a launcher, loopback"),
+             "auto: under a launcher, nccl if every rank has its own GPU, else mpi; with EAVE_MEET, tcp; without "
+             "either, loopback"),
       members);
 }
 
@@ -34,6 +41,7 @@ std::vector<OptionSpec> link_options() {
 int ranks_in_process(const OptionValues& values) {
   const int ranks = values.has("ranks") ? static_cast<int>(values.integer("ranks", 1, 4096)) : 0;
   refuse_launcher(values.text("transport"));
+  if (values.has("meet") && values.given("meet")) setenv("EAVE_MEET", values.text("meet").c_str(), 1);
   return ranks;
 }
 

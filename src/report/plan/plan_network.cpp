@@ -6,7 +6,7 @@
 namespace eave {
 namespace {
 
-constexpr double kPartBytes = 15 * 1024 * 4.0;  // MpiWireSettings::part
+constexpr double kPartBytes = 15 * 1024 * 4.0;  // MessageWireSettings::part
 
 // The time of the messages of both phases: `peers` messages each in every segment.
 double message_seconds(const PlanNetwork& network, int peers, int parts, double bytes) {

@@ -63,6 +63,8 @@ constexpr std::array kLaunchers = {
     Launcher{"torchrun", "WORLD_SIZE", "RANK", "LOCAL_RANK", "GROUP_RANK", "MASTER_PORT", false, true, kMpirunInstead},
 };
 
+bool is_meeting_named() { return std::getenv("EAVE_MEET") != nullptr; }
+
 std::optional<int> number_in(const char* variable) {
   const char* const text = variable ? std::getenv(variable) : nullptr;
   if (!text) return std::nullopt;
@@ -209,7 +211,7 @@ bool started_by_launcher() {
 
 int rank_by_launcher() {
   const Launcher* const launcher = find_launcher([](const Launcher& each) {
-    return number_in(each.rank) && (!each.may_be_exported || number_in(each.local_rank));
+    return number_in(each.rank) && (!each.may_be_exported || number_in(each.local_rank) || is_meeting_named());
   });
   return launcher ? *number_in(launcher->rank) : 0;
 }
@@ -226,7 +228,16 @@ std::optional<PromisedRanks> promised_ranks() {
   return largest;
 }
 
+std::string resolve_transport(const std::string& name, bool has_mpi) {
+  if (name != "auto") return name;
+  return has_mpi ? "mpi" : is_meeting_named() ? "tcp" : "loopback";
+}
+
 std::optional<PromisedRanks> lost_ranks(const std::string& transport) {
+  const auto meets = [name = resolve_transport(transport)](const TransportKind& kind) {
+    return kind.name == name && kind.meets;
+  };
+  if (std::ranges::any_of(transport_kinds(), meets)) return std::nullopt;
   std::optional<PromisedRanks> promised = garbled_promise();
   if (!promised) {
     if (started_by_launcher()) return std::nullopt;

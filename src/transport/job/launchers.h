@@ -6,6 +6,7 @@
 #include <string>
 
 #include "eave/check.h"
+#include "eave/job.h"
 
 namespace eave {
 
@@ -42,8 +43,13 @@ struct PromisedRanks {
 std::optional<PromisedRanks> promised_ranks();
 
 // The promise of a launcher, if it covers several ranks and these will not find each other by MPI. `transport`: the
-// name of the chosen transport, or "auto".
+// name of the chosen transport, or "auto". A transport whose ranks meet by
+// themselves loses none.
 std::optional<PromisedRanks> lost_ranks(const std::string& transport);
+
+// The transport that `name` stands for. "auto" is mpi if the ranks find each other by MPI, tcp if EAVE_MEET says where
+// they meet (tcp_job.h), else loopback.
+std::string resolve_transport(const std::string& name, bool has_mpi = started_by_launcher());
 
 // The message of an Error(kPeerLost) that says that only `found` ranks were found.
 std::string describe_lost(const PromisedRanks& promised, int found);

@@ -4,7 +4,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -21,6 +20,7 @@
 #include "transport/core/failure.h"
 #include "transport/job/job_timeouts.h"
 #include "transport/job/launchers.h"
+#include "transport/job/rank_end.h"
 #include "transport/mpi/mpi_control.h"
 #include "transport/mpi/mpi_library.h"
 #include "transport/mpi/mpi_topology.h"
@@ -28,17 +28,6 @@
 
 namespace eave {
 namespace {
-
-constexpr std::chrono::milliseconds kTurn{250};  // ending all ranks takes some 50 ms
-constexpr int kMostTurns = 6;
-
-// Ranks often fail for the same reason at the same moment, without knowing of each other. So the lowest rank prints
-// first, and ends the others before their turn. The launcher ends them by SIGTERM, which the program may have caught as
-// a request to leave; here it ends the process again.
-void wait_for_turn(int rank) {
-  std::signal(SIGTERM, SIG_DFL);
-  std::this_thread::sleep_for(kTurn * std::min(rank, kMostTurns));
-}
 
 // Under the launcher of another MPI, each process believes that it is the only rank of its own job. Often this happens
 // to all ranks. If only one host has another MPI, it happens there, and the other ranks wait. So one rank of each host
@@ -125,17 +114,6 @@ class MpiSession {
   std::optional<MpiControl> control_;
 };
 
-// Runs `body`, prints the failure that escaped it, if any, and returns the exit code. If only this rank knows of the
-// failure, it ends all others and does not return.
-int run_rank(Transport& transport, const std::function<void(Transport&)>& body) {
-  const std::optional<Failure> failure = failure_of([&] { body(transport); });
-  if (!failure) return 0;
-  if (!failure->agreed) wait_for_turn(transport.rank());
-  if (!failure->agreed || transport.rank() == 0) print_failure(*failure, transport.rank(), transport.size());
-  if (!failure->agreed) transport.abort(failure->code);
-  return static_cast<int>(failure->code);
-}
-
 }  // namespace
 
 int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) {
@@ -150,9 +128,9 @@ int run_mpi_job(const std::function<void(Transport&)>& body, const MpiUse& use) 
       MpiWireSettings settings{
           .name = use.name, .hosts = hosts_of_ranks(session.communicator()), .sums_by_host = use.sums_by_host};
       settings.control = session.control();
-      settings.in_mpi = session.in_mpi();
       settings.takes_gpu_memory = use.gpu_messages && mpi_takes_gpu_memory();
-      BackgroundTransport transport(std::make_unique<MpiWire>(session.communicator(), std::move(settings)));
+      BackgroundTransport transport(
+          std::make_unique<MpiWire>(session.communicator(), std::move(settings), session.in_mpi()));
       code = run_rank(transport, body);
     }
     session.finish(code);

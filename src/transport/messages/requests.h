@@ -1,4 +1,4 @@
-// Requests between processes: the side of the owner (MpiServer) and the side of the sender (MpiRequester).
+// Requests between processes: the side of the owner (RequestServer) and the side of the sender (Requester).
 //
 // A request is a header, then its values. The tag of the reply follows from the slot in the header.
 #pragma once
@@ -13,14 +13,15 @@
 
 #include "eave/transport.h"
 #include "transport/core/backoff.h"
-#include "transport/mpi/mpi_messages.h"
+#include "transport/messages/messages.h"
 
 namespace eave {
 
-struct MpiRequestHeader {
+struct RequestHeader {
   std::int64_t key = 0;
   std::uint64_t count = 0;
   std::int32_t slot = 0;  // index in the sender's window, which tells its requests in flight apart
+  std::int32_t unused = 0;
 };
 
 constexpr int kRequestHeaderTag = 16;
@@ -37,12 +38,12 @@ constexpr std::size_t kRequestPiece = 60 * 1024;
 // Buffers are reused: it keeps as many as requests were ever open at once, at most kRequestWindow per other rank.
 //
 // Why not MPI's one-sided operations: over TCP they make no progress while the owner computes.
-class MpiServer {
+class RequestServer {
  public:
-  explicit MpiServer(MpiMessages& messages);
-  MpiServer(const MpiServer&) = delete;
-  MpiServer& operator=(const MpiServer&) = delete;
-  ~MpiServer();
+  explicit RequestServer(Messages& messages);
+  RequestServer(const RequestServer&) = delete;
+  RequestServer& operator=(const RequestServer&) = delete;
+  ~RequestServer();
 
   // Answers requests by this service from now on. The service is not owned.
   void open(Service* service);
@@ -65,9 +66,9 @@ class MpiServer {
     enum class Stage { kComing, kWaiting, kLeaving };
     Stage stage = Stage::kComing;
     int from = 0;
-    MpiRequestHeader header;
+    RequestHeader header;
     std::vector<float> buffer;
-    MpiMessages::Requests messages;
+    Messages::Requests messages;
     std::int64_t refused_at = -1;  // answers() when it was last offered
     Slice values() { return Slice(buffer).first(header.count); }
   };
@@ -79,11 +80,10 @@ class MpiServer {
   bool offer(IncomingRequest& request);
   bool answer(int from, std::int64_t key, Slice values);
 
-  MpiMessages& messages_;
+  Messages& messages_;
   const std::size_t most_incoming_;
   bool is_open_ = false;
-  MpiRequestHeader header_;  // being received
-  MPI_Request coming_ = MPI_REQUEST_NULL;
+  RequestHeader header_;  // being received
   std::vector<std::unique_ptr<IncomingRequest>> incoming_, free_;
   std::int64_t answers_ = 0;
   std::mutex service_mutex_;
@@ -93,9 +93,9 @@ class MpiServer {
 
 // The sender's side. Keeps up to kRequestWindow requests to other ranks in flight. Meanwhile it lets this rank's own
 // service answer this rank's requests to itself and requests of other ranks. The communication thread uses it.
-class MpiRequester {
+class Requester {
  public:
-  MpiRequester(MpiMessages& messages, MpiServer& server) : messages_(messages), server_(server) {}
+  Requester(Messages& messages, RequestServer& server) : messages_(messages), server_(server) {}
 
   // Blocks until all requests have been answered.
   void carry_out(std::span<const ServiceRequest> requests, Backoff& backoff);
@@ -105,8 +105,8 @@ class MpiRequester {
     enum class Stage { kFree, kGoing, kReturning };
     Stage stage = Stage::kFree;
     const ServiceRequest* request = nullptr;
-    MpiRequestHeader header;
-    MpiMessages::Requests messages;
+    RequestHeader header;
+    Messages::Requests messages;
   };
 
   bool start_next();
@@ -114,8 +114,8 @@ class MpiRequester {
   bool move(OutgoingRequest& outgoing);
   bool answer_one_of_own();
 
-  MpiMessages& messages_;
-  MpiServer& server_;
+  Messages& messages_;
+  RequestServer& server_;
   std::array<OutgoingRequest, kRequestWindow> outgoing_;
   std::vector<const ServiceRequest*> to_others_, own_;  // not yet started or answered; the next one is at the end
   std::size_t in_flight_ = 0;

@@ -1,4 +1,4 @@
-#include "transport/mpi/mpi_texts.h"
+#include "transport/messages/message_texts.h"
 
 #include <algorithm>
 #include <array>
@@ -11,10 +11,10 @@
 
 namespace eave {
 
-MpiTexts::MpiTexts(MpiMessages& messages, int first_tag, std::function<void(MpiMessages::Requests&)> wait)
+MessageTexts::MessageTexts(Messages& messages, int first_tag, std::function<void(Messages::Requests&)> wait)
     : messages_(messages), first_tag_(first_tag), wait_(std::move(wait)) {}
 
-std::vector<std::string> MpiTexts::texts(const std::string& mine, TextRoute route) {
+std::vector<std::string> MessageTexts::texts(const std::string& mine, TextRoute route) {
   tag_ = first_tag_ + 2 * static_cast<int>(route);
   if (route == TextRoute::kFirstToAll) return {hand_down(mine)};
   if (route == TextRoute::kFirstToEach) return {hand_out(mine)};
@@ -24,7 +24,7 @@ std::vector<std::string> MpiTexts::texts(const std::string& mine, TextRoute rout
 }
 
 // Collects the texts of this rank's subtree, in rank order, and sends them to its parent.
-std::string MpiTexts::collect(const std::string& mine) {
+std::string MessageTexts::collect(const std::string& mine) {
   std::string packed;
   append_text(packed, mine);
   for (const int child : children_of(messages_.rank(), messages_.size())) packed += receive(child);
@@ -35,7 +35,7 @@ std::string MpiTexts::collect(const std::string& mine) {
 
 // Passes on rank 0's text; what other ranks give is ignored. The largest subtree has the longest way, so it comes
 // first.
-std::string MpiTexts::hand_down(std::string packed) {
+std::string MessageTexts::hand_down(std::string packed) {
   if (messages_.rank() != 0) packed = receive(parent_of(messages_.rank()));
   std::vector<int> children = children_of(messages_.rank(), messages_.size());
   std::ranges::reverse(children);
@@ -45,7 +45,7 @@ std::string MpiTexts::hand_down(std::string packed) {
 
 // Passes on the texts of this rank's subtree. Returns the first, which is this rank's, and sends each child those of
 // its subtree.
-std::string MpiTexts::hand_out(std::string packed) {
+std::string MessageTexts::hand_out(std::string packed) {
   const int rank = messages_.rank(), ranks = messages_.size();
   if (rank != 0) packed = receive(parent_of(rank));
   const std::vector<std::string> texts = unpack_texts(packed);
@@ -61,14 +61,14 @@ std::string MpiTexts::hand_out(std::string packed) {
   return texts.front();
 }
 
-void MpiTexts::send(const std::string& text, std::span<const int> ranks) {
+void MessageTexts::send(const std::string& text, std::span<const int> ranks) {
   Head head{text.size()};
   const std::size_t begun = std::min(text.size(), sizeof head.begin);
   std::copy_n(text.data(), begun, head.begin);
   const std::span rest = std::span(text).subspan(begun);
-  MpiMessages::Requests requests;
+  Messages::Requests requests;
   {
-    const std::lock_guard lock(messages_.in_mpi());
+    const std::lock_guard lock(messages_.mutex());
     for (const int rank : ranks) {
       messages_.send(std::as_bytes(std::span(&head, 1)), rank, tag_, requests);
       if (!rest.empty()) messages_.send(std::as_bytes(rest), rank, tag_ + 1, requests);
@@ -77,7 +77,7 @@ void MpiTexts::send(const std::string& text, std::span<const int> ranks) {
   wait_(requests);
 }
 
-std::string MpiTexts::receive(int rank) {
+std::string MessageTexts::receive(int rank) {
   Head head;
   take(std::as_writable_bytes(std::span(&head, 1)), rank, tag_);
   std::string text(head.length, '\0');
@@ -87,10 +87,10 @@ std::string MpiTexts::receive(int rank) {
   return text;
 }
 
-void MpiTexts::take(MpiMessages::Bytes bytes, int rank, int tag) {
-  MpiMessages::Requests requests;
+void MessageTexts::take(Messages::Bytes bytes, int rank, int tag) {
+  Messages::Requests requests;
   {
-    const std::lock_guard lock(messages_.in_mpi());
+    const std::lock_guard lock(messages_.mutex());
     messages_.receive(bytes, rank, tag, requests);
   }
   wait_(requests);

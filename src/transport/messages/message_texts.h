@@ -1,4 +1,4 @@
-// Texts between the ranks of an MPI communicator.
+// Texts between ranks, by messages.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 #include <vector>
 
 #include "eave/transport.h"
-#include "transport/mpi/mpi_messages.h"
+#include "transport/messages/messages.h"
 
 namespace eave {
 
 // Texts move along a binomial tree. A rank waits for at most log2 p others, one after another, and passes on the texts
 // of its subtree.
-class MpiTexts {
+class MessageTexts {
  public:
   // `wait` returns when the messages have moved. The eight tags from `first_tag` on belong to this object, two per
   // route. So ranks that are out of step do not receive each other's texts.
-  MpiTexts(MpiMessages& messages, int first_tag, std::function<void(MpiMessages::Requests&)> wait);
+  MessageTexts(Messages& messages, int first_tag, std::function<void(Messages::Requests&)> wait);
   std::vector<std::string> texts(const std::string& mine, TextRoute route);
 
  private:
@@ -33,12 +33,12 @@ class MpiTexts {
   std::string hand_out(std::string packed);
   void send(const std::string& text, std::span<const int> ranks);
   std::string receive(int rank);
-  void take(MpiMessages::Bytes bytes, int rank, int tag);
+  void take(Messages::Bytes bytes, int rank, int tag);
 
-  MpiMessages& messages_;
+  Messages& messages_;
   const int first_tag_;
   int tag_ = 0;  // of the current route
-  const std::function<void(MpiMessages::Requests&)> wait_;
+  const std::function<void(Messages::Requests&)> wait_;
 };
 
 }  // namespace eave

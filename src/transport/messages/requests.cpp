@@ -1,28 +1,24 @@
-#include "transport/mpi/mpi_requests.h"
+#include "transport/messages/requests.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "eave/check.h"
 #include "transport/core/backoff.h"
-#include "transport/mpi/mpi_library.h"
 
 namespace eave {
 
-MpiServer::MpiServer(MpiMessages& messages)
+RequestServer::RequestServer(Messages& messages)
     : messages_(messages), most_incoming_(static_cast<std::size_t>(kRequestWindow * (messages.size() - 1))) {
   incoming_.reserve(most_incoming_);
   free_.reserve(most_incoming_);
 }
 
-MpiServer::~MpiServer() {
-  if (coming_ == MPI_REQUEST_NULL) return;
-  const std::lock_guard lock(messages_.in_mpi());
-  MPI_Cancel(&coming_);
-  MPI_Request_free(&coming_);
+RequestServer::~RequestServer() {
+  if (is_open_) messages_.stop_awaiting();
 }
 
-void MpiServer::open(Service* service) {
+void RequestServer::open(Service* service) {
   {
     const std::lock_guard lock(service_mutex_);
     service_ = service;
@@ -32,37 +28,33 @@ void MpiServer::open(Service* service) {
   await_header();
 }
 
-void MpiServer::close() {
+void RequestServer::close() {
   if (!is_open_) return;
-  for (Backoff backoff; !incoming_.empty(); backoff.sleep()) poll_requests();
-  const std::lock_guard lock(messages_.in_mpi());
-  EAVE_MPI(MPI_Cancel(&coming_));
-  EAVE_MPI(MPI_Wait(&coming_, MPI_STATUS_IGNORE));
+  for (Backoff backoff; !incoming_.empty(); messages_.pause(backoff.delay())) poll_requests();
+  messages_.stop_awaiting();
   is_open_ = false;
 }
 
-void MpiServer::withdraw() noexcept {
+void RequestServer::withdraw() noexcept {
   const std::lock_guard lock(service_mutex_);
   is_withdrawn_ = is_withdrawn_ || service_;
   service_ = nullptr;
 }
 
-bool MpiServer::is_withdrawn() {
+bool RequestServer::is_withdrawn() {
   const std::lock_guard lock(service_mutex_);
   return is_withdrawn_;
 }
 
-void MpiServer::await_header() {
-  const std::lock_guard lock(messages_.in_mpi());
-  EAVE_MPI(MPI_Irecv(&header_, sizeof header_, MPI_BYTE, MPI_ANY_SOURCE,
-                     messages_.tag_with(kRequestHeaderTag, sizeof header_), messages_.communicator(), &coming_));
+void RequestServer::await_header() {
+  messages_.await_any(std::as_writable_bytes(std::span(&header_, 1)), kRequestHeaderTag);
 }
 
-bool MpiServer::poll_requests() {
+bool RequestServer::poll_requests() {
   if (!is_open_) return false;
   bool moved = false;
-  // A sender may have its reply, and send its next request, before MPI reports here that the reply has left. The limit
-  // makes such a request wait, so that it takes no more memory.
+  // A sender may have its reply, and send its next request, before the library reports here that the reply has left.
+  // The limit makes such a request wait, so that it takes no more memory.
   while (incoming_.size() < most_incoming_ && take_header()) moved = true;
   for (std::size_t k = 0; k < incoming_.size(); ++k) moved |= move(*incoming_[k]);
   const auto gone = std::partition(incoming_.begin(), incoming_.end(), [](const auto& request) {
@@ -73,20 +65,15 @@ bool MpiServer::poll_requests() {
   return moved;
 }
 
-bool MpiServer::take_header() {
-  int done = 0;
-  MPI_Status status;
-  {
-    const std::lock_guard lock(messages_.in_mpi());
-    EAVE_MPI(MPI_Test(&coming_, &done, &status));
-  }
-  if (!done) return false;
-  admit(status.MPI_SOURCE);
+bool RequestServer::take_header() {
+  const std::optional<int> from = messages_.take_any();
+  if (!from) return false;
+  admit(*from);
   await_header();
   return true;
 }
 
-void MpiServer::admit(int from) {
+void RequestServer::admit(int from) {
   if (free_.empty()) free_.push_back(std::make_unique<IncomingRequest>());
   IncomingRequest& request = *incoming_.emplace_back(std::move(free_.back()));
   free_.pop_back();
@@ -95,41 +82,41 @@ void MpiServer::admit(int from) {
   request.header = header_;
   request.refused_at = -1;
   if (request.buffer.size() < header_.count) request.buffer.resize(header_.count);
-  const std::lock_guard lock(messages_.in_mpi());
+  const std::lock_guard lock(messages_.mutex());
   messages_.receive(std::as_writable_bytes(request.values()), from, tag_of_values(header_.slot), request.messages,
                     kRequestPiece);
 }
 
-bool MpiServer::move(IncomingRequest& request) {
+bool RequestServer::move(IncomingRequest& request) {
   const bool advanced = messages_.advance(request.messages);
   if (request.stage == IncomingRequest::Stage::kComing && request.messages.empty())
     request.stage = IncomingRequest::Stage::kWaiting;
   return (request.stage == IncomingRequest::Stage::kWaiting && offer(request)) || advanced;
 }
 
-bool MpiServer::offer(IncomingRequest& request) {
+bool RequestServer::offer(IncomingRequest& request) {
   if (request.refused_at == answers_) return false;
   request.refused_at = answers_;
   if (!answer(request.from, request.header.key, request.values())) return false;
   request.stage = IncomingRequest::Stage::kLeaving;
-  const std::lock_guard lock(messages_.in_mpi());
+  const std::lock_guard lock(messages_.mutex());
   messages_.send(std::as_bytes(request.values()), request.from, tag_of_reply(request.header.slot), request.messages,
                  kRequestPiece);
   return true;
 }
 
-bool MpiServer::answer_own(const ServiceRequest& request) {
+bool RequestServer::answer_own(const ServiceRequest& request) {
   return answer(messages_.rank(), request.key, request.values);
 }
 
-bool MpiServer::answer(int from, std::int64_t key, Slice values) {
+bool RequestServer::answer(int from, std::int64_t key, Slice values) {
   const std::lock_guard lock(service_mutex_);
   if (!service_ || !service_->answer(from, key, values)) return false;
   ++answers_;
   return true;
 }
 
-void MpiRequester::carry_out(std::span<const ServiceRequest> requests, Backoff& backoff) {
+void Requester::carry_out(std::span<const ServiceRequest> requests, Backoff& backoff) {
   own_.clear();
   to_others_.clear();
   own_refused_at_ = -1;
@@ -146,12 +133,12 @@ void MpiRequester::carry_out(std::span<const ServiceRequest> requests, Backoff& 
     if (moved) {
       backoff.reset();
     } else {
-      backoff.sleep();
+      messages_.pause(backoff.delay());
     }
   }
 }
 
-bool MpiRequester::start_next() {
+bool Requester::start_next() {
   bool started = false;
   for (OutgoingRequest& outgoing : outgoing_) {
     if (outgoing.stage != OutgoingRequest::Stage::kFree || to_others_.empty()) continue;
@@ -162,19 +149,19 @@ bool MpiRequester::start_next() {
   return started;
 }
 
-void MpiRequester::start(OutgoingRequest& outgoing, const ServiceRequest& request) {
+void Requester::start(OutgoingRequest& outgoing, const ServiceRequest& request) {
   const auto slot = static_cast<int>(&outgoing - outgoing_.data());
   outgoing.stage = OutgoingRequest::Stage::kGoing;
   outgoing.request = &request;
-  outgoing.header = {request.key, request.values.size(), slot};
+  outgoing.header = {request.key, request.values.size(), slot, 0};
   ++in_flight_;
-  const std::lock_guard lock(messages_.in_mpi());
+  const std::lock_guard lock(messages_.mutex());
   messages_.send(std::as_bytes(std::span(&outgoing.header, 1)), request.owner, kRequestHeaderTag, outgoing.messages);
   messages_.send(std::as_bytes(request.values), request.owner, tag_of_values(slot), outgoing.messages, kRequestPiece);
 }
 
 // The reply overwrites the values that are sent, so receive it only when they have left.
-bool MpiRequester::move(OutgoingRequest& outgoing) {
+bool Requester::move(OutgoingRequest& outgoing) {
   if (outgoing.stage == OutgoingRequest::Stage::kFree) return false;
   const bool advanced = messages_.advance(outgoing.messages);
   if (!outgoing.messages.empty()) return advanced;
@@ -184,14 +171,14 @@ bool MpiRequester::move(OutgoingRequest& outgoing) {
     return true;
   }
   outgoing.stage = OutgoingRequest::Stage::kReturning;
-  const std::lock_guard lock(messages_.in_mpi());
+  const std::lock_guard lock(messages_.mutex());
   messages_.receive(std::as_writable_bytes(outgoing.request->values), outgoing.request->owner,
                     tag_of_reply(outgoing.header.slot), outgoing.messages, kRequestPiece);
   return true;
 }
 
 // One at a time, so that other ranks' requests and replies move in between.
-bool MpiRequester::answer_one_of_own() {
+bool Requester::answer_one_of_own() {
   if (own_.empty() || own_refused_at_ == server_.answers()) return false;
   const auto answered =
       std::find_if(own_.rbegin(), own_.rend(), [this](const auto* each) { return server_.answer_own(*each); });

@@ -1,0 +1,70 @@
+"""How ranks that torchrun started meet without MPI: through the job's own store."""
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+from typing import Any, Iterator, Optional
+
+from ._library import job
+
+TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+OWN = ("EAVE_MEET", "EAVE_MEET_RANK", "EAVE_MEET_SECRET", "EAVE_MEET_SOCKET")  # src/transport/tcp/tcp_job.h
+
+
+@contextlib.contextmanager
+def meeting(transport: str) -> Iterator[None]:
+    """Tells libeave.so where and how the ranks meet, for the time of the block. Does nothing if MPI connects them, or if
+    torchrun has not started them."""
+    store = _store() if transport == "auto" or transport.startswith("tcp") else None
+    if store is None:
+        yield
+        return
+    rank, size = os.environ["RANK"], os.environ["WORLD_SIZE"]
+    key = "meeting " + os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    if rank == "0":
+        listener = _listener(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+        host, port = listener.getsockname()[:2]
+        point = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        store.set(key, f"{point} {secrets.token_hex(32)}")
+        os.environ["EAVE_MEET_SOCKET"] = str(listener.detach())  # libeave.so takes it over
+    point, secret = store.get(key).decode().split()
+    os.environ.update(EAVE_MEET=point, EAVE_MEET_SECRET=secret, EAVE_MEET_RANK=f"{rank}/{size}")
+    try:
+        yield
+    finally:
+        for name in OWN:  # no child process is a rank
+            os.environ.pop(name, None)
+
+
+def _store() -> Optional[Any]:
+    """The store of torchrun's job. None if the ranks meet in another way."""
+    if "EAVE_MEET" in os.environ or any(name not in os.environ for name in TORCHRUN):
+        return None
+    if os.environ["WORLD_SIZE"] == "1" or job.library.eave_ranks_meet_by_mpi():
+        return None
+    try:
+        from torch.distributed import PrefixStore, TCPStore
+    except ImportError:
+        return None
+    # torchrun's agent may have a server at that place already. Otherwise rank 0 has it, and shares it with
+    # init_process_group, before or after.
+    is_server = os.environ["RANK"] == "0" and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    return PrefixStore("eave", TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]),
+                                        int(os.environ["WORLD_SIZE"]), is_server, wait_for_workers=False,
+                                        multi_tenant=True))
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    """A socket on a free port of the address of this host at which the other ranks reach it: that of the store, or, if
+    the store is elsewhere, the one from which this host reaches it."""
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.bind((address[0], 0))
+    except OSError:
+        with socket.socket(family, socket.SOCK_DGRAM) as way:
+            way.connect(address)  # sends nothing
+            listener.bind((way.getsockname()[0], 0))
+    return listener

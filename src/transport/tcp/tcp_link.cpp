@@ -1,0 +1,177 @@
+#include "transport/tcp/tcp_link.h"
+
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace eave {
+namespace {
+
+// Behind a message's bytes: its code, then the header of the next message.
+constexpr std::size_t kEdge = kTag + kHeader;
+constexpr std::size_t kMessagesAtOnce = 8, kReadsAtOnce = 16;
+
+}  // namespace
+
+// The code is computed here, at once: the bytes are likely to be in the cache, and they may not change any more.
+void TcpLinks::locked_queue(Link& link, Message* message) {
+  link.out_mac.begin();
+  link.out_mac.add(std::as_bytes(std::span(&message->header, 1)));
+  link.out_mac.add({message->bytes, message->header.length});
+  message->tag = link.out_mac.end();
+  (link.last ? link.last->next : link.first) = message;
+  link.last = message;
+  if (link.first == message) locked_write(link);
+}
+
+void TcpLinks::locked_write(Link& link) {
+  while (link.first && link.socket.is_open()) {
+    std::array<iovec, 3 * kMessagesAtOnce> parts;
+    std::size_t count = 0, whole = 0, skip = link.written;
+    const auto add = [&](void* bytes, std::size_t length) {
+      const std::size_t skipped = std::min(skip, length);
+      skip -= skipped;
+      if (skipped < length) parts[count++] = {static_cast<std::byte*>(bytes) + skipped, length - skipped};
+      whole += length - skipped;
+    };
+    for (Message* each = link.first; each && count + 3 <= parts.size(); each = each->next) {
+      add(&each->header, kHeader);
+      add(each->bytes, each->header.length);
+      add(each->tag.data(), kTag);
+    }
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = count;
+    const auto sent = ::sendmsg(link.socket.descriptor(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) {
+      // If the peer has closed the connection, its last words may still be there to be read.
+      if (errno != EAGAIN) link.first = link.last = nullptr;
+      return;
+    }
+    link.written += static_cast<std::size_t>(sent);
+    while (link.first) {
+      Message* const first = link.first;
+      const std::size_t length = kHeader + first->header.length + kTag;
+      if (link.written < length) break;
+      link.written -= length;
+      link.first = first->next;
+      if (!link.first) link.last = nullptr;
+      first->is_done = true;
+      if (first->is_word) free_messages_.push_back(first);
+    }
+    if (static_cast<std::size_t>(sent) < whole) return;
+  }
+}
+
+// One system call brings the rest of a message, its code, and the next header.
+void TcpLinks::locked_read(Link& link) {
+  for (std::size_t reads = 0; reads < kReadsAtOnce && link.socket.is_open(); ++reads) {
+    const std::size_t length = link.header.length;
+    std::array<iovec, 2> parts;
+    std::size_t count = 0;
+    if (link.got < length) parts[count++] = {link.into + link.got, length - link.got};
+    const std::size_t in_edge = link.got - std::min(link.got, length);
+    parts[count++] = {link.edge.data() + in_edge, kEdge - in_edge};
+    const auto got = ::readv(link.socket.descriptor(), parts.data(), static_cast<int>(count));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) return;
+    const std::size_t wanted = length + kEdge - link.got;
+    if (got <= 0 || !locked_consume(link, static_cast<std::size_t>(got))) return locked_close(link);
+    if (static_cast<std::size_t>(got) < wanted) return;  // all that had come is read
+  }
+}
+
+// False: what came is no message of the job.
+bool TcpLinks::locked_consume(Link& link, std::size_t got) {
+  const std::size_t length = link.header.length, of_bytes = std::min(got, length - std::min(length, link.got));
+  if (of_bytes > 0) link.in_mac.add({link.into + link.got, of_bytes});
+  link.got += got;
+  if (!link.is_whole && link.got >= length + kTag && !locked_end_message(link)) return false;
+  return link.got < length + kEdge || locked_begin_message(link);
+}
+
+bool TcpLinks::locked_begin_message(Link& link) {
+  std::memcpy(&link.header, link.edge.data() + kTag, kHeader);
+  link.got = 0;
+  link.is_whole = false;
+  link.receive = nullptr;
+  link.buffered = nullptr;
+  if (link.header.length > Messages::kLongest || link.header.view != 0) return false;
+  link.in_mac.begin();
+  link.in_mac.add(std::as_bytes(std::span(&link.header, 1)));
+  if (link.header.channel == 0) {
+    link.into = link.word.data();
+    return link.header.length <= link.word.size();
+  }
+  const auto found = std::ranges::find_if(
+      link.waiting, [&](const Message* each) { return std::memcmp(&each->header, &link.header, kHeader) == 0; });
+  if (found != link.waiting.end()) {
+    link.receive = *found;
+    link.waiting.erase(found);
+    link.into = link.receive->bytes;
+    return true;
+  }
+  if (free_buffers_.empty()) {
+    free_buffers_.reserve(buffers_.size() + 1);
+    free_buffers_.push_back(buffers_.emplace_back(std::make_unique<Buffered>()).get());
+  }
+  link.buffered = free_buffers_.back();
+  free_buffers_.pop_back();
+  link.buffered->header = link.header;
+  link.buffered->is_whole = false;
+  link.buffered->taker = nullptr;
+  link.into = link.buffered->bytes.get();
+  link.unclaimed.push_back(link.buffered);
+  return true;
+}
+
+bool TcpLinks::locked_end_message(Link& link) {
+  link.is_whole = true;
+  if (!equal_in_constant_time(link.in_mac.end(), std::span(link.edge).first(kTag))) return false;
+  if (link.receive) {
+    link.receive->is_done = true;
+  } else if (link.buffered) {
+    link.buffered->is_whole = true;
+    if (Message* const taker = link.buffered->taker) {
+      std::copy_n(link.buffered->bytes.get(), link.header.length, taker->bytes);
+      taker->is_done = true;
+      locked_give_back(link, link.buffered);
+    }
+  } else {
+    locked_hear(link);
+  }
+  return true;
+}
+
+void TcpLinks::locked_hear(Link& link) {
+  if (link.header.tag == kGoodbye) link.has_said_goodbye = true;
+  if (link.header.tag == kControl && link.header.length == sizeof(ControlMessage)) {
+    ControlMessage message;
+    std::memcpy(&message, link.word.data(), sizeof message);
+    control_.emplace_back(link.peer, message);
+  }
+  if (link.header.tag == kEnd && link.header.length == sizeof(int)) {
+    int code = 0;
+    std::memcpy(&code, link.word.data(), sizeof code);
+    if (!end_told_) end_told_ = static_cast<ExitCode>(code);
+    locked_lose(link.peer, end_told_);
+  }
+}
+
+void TcpLinks::locked_close(Link& link) {
+  link.socket.close();
+  link.first = link.last = nullptr;
+  if (!link.has_said_goodbye) locked_lose(link.peer, std::nullopt);
+}
+
+void TcpLinks::locked_lose(int rank, std::optional<ExitCode> code) {
+  if (!lost_) lost_ = LostRank{rank, code};
+  ::eventfd_write(wake_.descriptor(), 1);  // whichever thread has noticed it
+}
+
+}  // namespace eave

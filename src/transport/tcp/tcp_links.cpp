@@ -1,0 +1,263 @@
+#include "transport/tcp/tcp_links.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <tuple>
+
+#include "eave/check.h"
+#include "transport/tcp/tcp_link.h"
+
+namespace eave {
+namespace {
+
+constexpr std::chrono::milliseconds kEndNeeds{300};
+// Per connection. They are made beforehand, so that a job allocates none after its first steps.
+constexpr std::size_t kBuffers = 32, kMessages = 128;
+constexpr int kMostPrepared = 16;  // jobs of more ranks take memory when they first need it
+
+}  // namespace
+
+TcpLinks::TcpLinks(int rank, int size)
+    : rank_(rank),
+      size_(size),
+      links_(static_cast<std::size_t>(size)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  wanted_.reserve(links_.size());
+  wanted_by_watch_.reserve(links_.size() + 1);
+}
+
+TcpLinks::~TcpLinks() = default;
+
+void TcpLinks::connect(int peer, TcpConnection connection) {
+  const std::lock_guard lock(*mutex_);
+  links_[static_cast<std::size_t>(peer)] = std::make_unique<Link>(peer, std::move(connection));
+  if (size_ > kMostPrepared) return;
+  for (std::size_t k = 0; k < kMessages; ++k)
+    free_messages_.push_back(messages_.emplace_back(std::make_unique<Message>()).get());
+  for (std::size_t k = 0; k < kBuffers; ++k)
+    free_buffers_.push_back(buffers_.emplace_back(std::make_unique<Buffered>()).get());
+}
+
+bool TcpLinks::is_connected(int peer) {
+  const std::lock_guard lock(*mutex_);
+  return links_[static_cast<std::size_t>(peer)] != nullptr;
+}
+
+TcpLinks::Message* TcpLinks::locked_new_message() {
+  if (free_messages_.empty()) {
+    free_messages_.reserve(messages_.size() + 1);
+    free_messages_.push_back(messages_.emplace_back(std::make_unique<Message>()).get());
+  }
+  Message* const message = free_messages_.back();
+  free_messages_.pop_back();
+  message->is_word = message->is_done = false;
+  message->next = nullptr;
+  return message;
+}
+
+std::uintptr_t TcpLinks::locked_send(ConstBytes bytes, int to, std::uint32_t channel, int tag) {
+  Message* const message = locked_new_message();
+  message->header = {static_cast<std::uint32_t>(bytes.size()), static_cast<std::uint32_t>(tag), channel, 0};
+  message->bytes = const_cast<std::byte*>(bytes.data());
+  locked_queue(*links_[static_cast<std::size_t>(to)], message);
+  return reinterpret_cast<std::uintptr_t>(message);
+}
+
+void TcpLinks::locked_say(int to, int word, ConstBytes bytes) {
+  Link* const link = links_[static_cast<std::size_t>(to)].get();
+  if (!link || !link->socket.is_open()) return;
+  Message* const message = locked_new_message();
+  message->header = {static_cast<std::uint32_t>(bytes.size()), static_cast<std::uint32_t>(word), 0, 0};
+  std::ranges::copy(bytes, message->own.begin());
+  message->bytes = message->own.data();
+  message->is_word = true;
+  locked_queue(*link, message);
+}
+
+std::uintptr_t TcpLinks::locked_receive(Bytes bytes, int from, std::uint32_t channel, int tag) {
+  Link& link = *links_[static_cast<std::size_t>(from)];
+  Message* const message = locked_new_message();
+  message->header = {static_cast<std::uint32_t>(bytes.size()), static_cast<std::uint32_t>(tag), channel, 0};
+  message->bytes = bytes.data();
+  const auto is_it = [&](const Buffered* each) {
+    return !each->taker && std::memcmp(&each->header, &message->header, kHeader) == 0;
+  };
+  const auto found = std::ranges::find_if(link.unclaimed, is_it);
+  if (found == link.unclaimed.end()) {
+    link.waiting.push_back(message);
+  } else if ((*found)->is_whole) {
+    std::copy_n((*found)->bytes.get(), bytes.size(), bytes.begin());
+    message->is_done = true;
+    locked_give_back(link, *found);
+  } else {
+    (*found)->taker = message;
+  }
+  return reinterpret_cast<std::uintptr_t>(message);
+}
+
+bool TcpLinks::locked_finish(std::uintptr_t name) {
+  auto* const message = reinterpret_cast<Message*>(name);
+  if (!message->is_done) return false;
+  free_messages_.push_back(message);
+  return true;
+}
+
+std::optional<int> TcpLinks::locked_take(Bytes bytes, std::span<const int> ranks, std::uint32_t channel, int tag) {
+  const TcpHeader wanted{static_cast<std::uint32_t>(bytes.size()), static_cast<std::uint32_t>(tag), channel, 0};
+  for (std::size_t place = 0; place < ranks.size(); ++place) {
+    Link* const link = links_[static_cast<std::size_t>(ranks[place])].get();
+    if (!link) continue;
+    for (Buffered* const each : link->unclaimed) {
+      if (std::memcmp(&each->header, &wanted, kHeader) != 0) continue;
+      if (!each->is_whole) break;
+      std::copy_n(each->bytes.get(), bytes.size(), bytes.begin());
+      locked_give_back(*link, each);
+      return static_cast<int>(place);
+    }
+  }
+  return std::nullopt;
+}
+
+void TcpLinks::locked_give_back(Link& link, Buffered* buffered) {
+  link.unclaimed.erase(std::ranges::find(link.unclaimed, buffered));
+  free_buffers_.push_back(buffered);
+}
+
+void TcpLinks::move(std::vector<pollfd>& wanted, std::chrono::nanoseconds at_most) {
+  wanted.clear();
+  {
+    const std::lock_guard lock(*mutex_);
+    for (const auto& link : links_) {
+      const bool is_open = link && link->socket.is_open();
+      wanted.push_back({is_open ? link->socket.descriptor() : -1,
+                        static_cast<short>(is_open && link->first ? POLLIN | POLLOUT : POLLIN), 0});
+    }
+  }
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(at_most);
+  const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>((at_most - seconds).count())};
+  if (::ppoll(wanted.data(), wanted.size(), &limit, nullptr) <= 0) return;
+  const std::lock_guard lock(*mutex_);
+  for (std::size_t peer = 0; peer < wanted.size(); ++peer) {
+    if (wanted[peer].revents == 0) continue;
+    locked_write(*links_[peer]);
+    locked_read(*links_[peer]);
+  }
+}
+
+// Leaves messages where they are until a connection has ended.
+void TcpLinks::await_end() {
+  std::vector<pollfd>& wanted = wanted_by_watch_;
+  wanted.clear();
+  {
+    const std::lock_guard lock(*mutex_);
+    for (const auto& link : links_)
+      wanted.push_back({link && link->socket.is_open() ? link->socket.descriptor() : -1, POLLRDHUP, 0});
+  }
+  wanted.push_back({wake_.descriptor(), POLLIN, 0});
+  if (::poll(wanted.data(), wanted.size(), -1) <= 0) return;
+  eventfd_t calls = 0;
+  ::eventfd_read(wake_.descriptor(), &calls);
+  const std::lock_guard lock(*mutex_);
+  for (std::size_t peer = 0; peer < links_.size(); ++peer)
+    if (wanted[peer].revents != 0) locked_read(*links_[peer]);
+}
+
+void TcpLinks::stop_watching() noexcept { ::eventfd_write(wake_.descriptor(), 1); }
+
+void TcpLinks::pause(std::chrono::nanoseconds at_most) {
+  move(wanted_, at_most);
+  const std::optional<LostRank> gone = lost();
+  if (!gone) return;
+  while (waits_for_end_) std::this_thread::sleep_for(std::chrono::seconds(1));
+  throw Error(ExitCode::kPeerLost, "rank " + std::to_string(gone->rank) + " has left the job");
+}
+
+std::optional<LostRank> TcpLinks::lost() {
+  const std::lock_guard lock(*mutex_);
+  return is_parting_ ? std::nullopt : lost_;
+}
+
+std::optional<ExitCode> TcpLinks::end_told() {
+  const std::lock_guard lock(*mutex_);
+  return end_told_;
+}
+
+void TcpLinks::post(int to, const ControlMessage& message) {
+  EAVE_CHECK(to >= 0 && to < size_ && to != rank_, "a message to rank " + std::to_string(to));
+  const std::lock_guard lock(*mutex_);
+  locked_say(to, kControl, std::as_bytes(std::span(&message, 1)));
+}
+
+void TcpLinks::hear_last_words() {
+  const std::lock_guard lock(*mutex_);
+  for (const auto& link : links_)
+    if (link) locked_read(*link);
+}
+
+bool TcpLinks::take(ControlMessage& message, int& from) {
+  const std::lock_guard lock(*mutex_);
+  for (const auto& link : links_)
+    if (control_.empty() && link) locked_read(*link);
+  if (control_.empty()) return false;
+  std::tie(from, message) = control_.front();
+  control_.pop_front();
+  return true;
+}
+
+bool TcpLinks::all_have_left() {
+  const std::lock_guard lock(*mutex_);
+  return std::ranges::none_of(links_, [](const auto& link) { return link && link->socket.is_open(); });
+}
+
+// A rank that closed its connections at once could destroy its last words, which others have not read yet.
+void TcpLinks::tell_end(ExitCode code) noexcept {
+  try {
+    std::unique_lock lock(*mutex_, std::chrono::seconds(1));
+    if (!lock) return;
+    is_parting_ = true;
+    const int number = static_cast<int>(code);
+    for (int peer = 0; peer < size_; ++peer) locked_say(peer, kEnd, std::as_bytes(std::span(&number, 1)));
+    for (const auto& link : links_)
+      if (link && link->socket.is_open() && !link->first) ::shutdown(link->socket.descriptor(), SHUT_WR);
+    lock.unlock();
+    std::vector<pollfd> wanted;
+    const auto end = TcpClock::now() + kEndNeeds;
+    while (TcpClock::now() < end && !all_have_left()) move(wanted, std::chrono::milliseconds(5));
+  } catch (...) {  // no memory: the others notice that the connections end
+  }
+}
+
+void TcpLinks::abort(ExitCode code) noexcept {
+  tell_end(code);
+  if (waits_for_end_) std::_Exit(static_cast<int>(code));
+  const std::lock_guard lock(*mutex_);
+  is_parting_ = false;
+  locked_lose(rank_, code);
+}
+
+void TcpLinks::part() {
+  const auto all = [this](const auto& is_it) {
+    const std::lock_guard lock(*mutex_);
+    return std::ranges::all_of(links_, [&](const auto& link) { return !link || is_it(*link); });
+  };
+  {
+    const std::lock_guard lock(*mutex_);
+    for (int peer = 0; peer < size_; ++peer) locked_say(peer, kGoodbye, {});
+  }
+  while (!all([](const Link& link) { return link.has_said_goodbye && !link.first; }))
+    pause(std::chrono::milliseconds(100));
+  const std::lock_guard lock(*mutex_);
+  is_parting_ = true;
+  for (const auto& link : links_)
+    if (link) link->socket.close();
+}
+
+}  // namespace eave

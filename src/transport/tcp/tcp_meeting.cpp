@@ -1,0 +1,194 @@
+#include "transport/tcp/tcp_meeting.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "base/options/number_text.h"
+#include "eave/check.h"
+#include "transport/tcp/tcp_handshake.h"
+#include "transport/tcp/tcp_messages.h"
+
+namespace eave {
+namespace {
+
+constexpr int kMeetTag = 1;
+constexpr std::chrono::milliseconds kBetweenTries{50}, kLookEvery{100};
+constexpr std::chrono::seconds kGrace{10};  // for the rank that waits longest to say who is missing
+
+// A rank's description of itself.
+struct Entry {
+  std::array<char, 64> address{};
+  std::array<char, 128> host{};
+};
+
+class Meeting {
+ public:
+  explicit Meeting(const TcpMeeting& settings)
+      : settings_(settings),
+        deadline_(TcpClock::now() + settings.limit),
+        links_(std::make_shared<TcpLinks>(settings.rank, settings.ranks)),
+        messages_(links_),
+        entries_(static_cast<std::size_t>(settings.ranks)) {}
+
+  MetRanks run() {
+    if (settings_.ranks == 1) return {links_, {0}};
+    settings_.rank == 0 ? receive_guests() : visit_first();
+    set(entry_of(settings_.rank).host, settings_.host);
+    exchange_entries();
+    Secret words;
+    std::memcpy(&words, salt_.data(), sizeof words);
+    job_secret_ = hmac(settings_.secret, {bytes_of("job"), words});
+    for (int peer = 1; peer < settings_.rank; ++peer) connect(peer);
+    if (settings_.rank > 0) admit(listener_, job_secret_, settings_.rank + 1);
+    return {links_, hosts()};
+  }
+
+ private:
+  Entry& entry_of(int rank) { return entries_[static_cast<std::size_t>(rank)]; }
+  template <std::size_t kLength>
+  static void set(std::array<char, kLength>& field, const std::string& text) {
+    text.copy(field.data(), kLength - 1);
+  }
+
+  void receive_guests() {
+    salt_ = random_secret();
+    listener_ = settings_.listener >= 0 ? listen_on(settings_.listener) : listen_at(settings_.point);
+    admit(listener_, settings_.secret, 1);
+    listener_.close();
+  }
+
+  void visit_first() {
+    links_->connect(0, reach(0, settings_.point, settings_.secret));
+    listener_ = listen_at({own_host_, 0});
+    set(entry_of(settings_.rank).address, text_of(address_of(listener_)));
+  }
+
+  void connect(int peer) {
+    const TcpAddress address = parse_address(entry_of(peer).address.data(), "rank " + std::to_string(peer) + " is at");
+    links_->connect(peer, reach(peer, address, job_secret_));
+  }
+
+  // Tries until it succeeds.
+  TcpConnection reach(int peer, const TcpAddress& address, const Secret& secret) {
+    TcpHello hello;
+    hello.from = settings_.rank;
+    hello.to = peer;
+    hello.ranks = settings_.ranks;
+    std::string why;
+    for (; TcpClock::now() < deadline_; std::this_thread::sleep_for(kBetweenTries)) {
+      std::optional<Socket> socket = connect_to(address, deadline_, why);
+      if (!socket) continue;
+      own_host_ = address_of(*socket).host;
+      hello.random = random_secret();
+      const auto patience = std::min(deadline_, TcpClock::now() + std::chrono::seconds(10));
+      if (auto connection = greet(std::move(*socket), hello, secret, patience)) return std::move(*connection);
+      why = "it ended the connection, as a rank of another job or another program does";
+    }
+    throw Error(ExitCode::kPeerLost, "rank " + std::to_string(settings_.rank) + " has not reached rank " +
+                                         std::to_string(peer) + " at " + text_of(address) + " within " + limit_text() +
+                                         ": " + why);
+  }
+
+  // Until all ranks from `first` on are connected.
+  void admit(const Socket& listener, const Secret& secret, int first) {
+    Admission admission(listener, settings_.rank, secret);
+    while (!missing(first).empty()) {
+      if (TcpClock::now() > deadline_) refuse_to_wait(first, admission.refused());
+      std::optional<TcpConnection> guest = admission.admit(kLookEvery);
+      if (!guest) continue;
+      const TcpHello& hello = guest->hello;
+      if (hello.ranks != settings_.ranks)
+        throw Error(ExitCode::kConfiguration,
+                    "rank " + std::to_string(hello.from) + " belongs to a job of " + count_text(hello.ranks, "rank") +
+                        ", rank " + std::to_string(settings_.rank) + " to one of " +
+                        count_text(settings_.ranks, "rank") + ": each job needs a meeting point of its own");
+      const bool is_expected = hello.from >= first && hello.from < settings_.ranks && !links_->is_connected(hello.from);
+      if (is_expected) links_->connect(hello.from, std::move(*guest));
+    }
+  }
+
+  std::vector<std::string> missing(int first) {
+    std::vector<std::string> ranks;
+    for (int rank = first; rank < settings_.ranks; ++rank)
+      if (!links_->is_connected(rank)) ranks.push_back(std::to_string(rank));
+    return ranks;
+  }
+
+  [[noreturn]] void refuse_to_wait(int first, int refused) {
+    constexpr std::size_t kMostNamed = 8;
+    const std::vector<std::string> ranks = missing(first);
+    std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+    for (std::size_t k = 0; k < std::min(ranks.size(), kMostNamed); ++k) text += (k ? ", " : "") + ranks[k];
+    if (ranks.size() > kMostNamed) text += " and " + count_text(ranks.size() - kMostNamed, "other");
+    text += (ranks.size() == 1 ? " has" : " have") + std::string(" not come to rank ") +
+            std::to_string(settings_.rank) + " at " + text_of(settings_.point) + " within " + limit_text();
+    if (refused > 0) text += "; " + count_text(refused, "connection") + " did not know the job's secret";
+    throw Error(ExitCode::kPeerLost, text + ": look whether they run, and whether their hosts reach this one");
+  }
+
+  std::string limit_text() const { return number_text(static_cast<double>(settings_.limit.count()) / 1000) + " s"; }
+
+  // Rank 0 hears all others, then tells them all that it has heard.
+  void exchange_entries() {
+    const bool is_first = settings_.rank == 0;
+    const auto entries = std::as_writable_bytes(std::span(entries_));
+    const auto bytes = [&](int rank) { return std::as_writable_bytes(std::span(&entry_of(rank), 1)); };
+    const auto others = [&](const auto& act) {
+      carry_out([&] {
+        for (int rank = 1; rank < settings_.ranks && is_first; ++rank) act(rank);
+      });
+    };
+    Messages::Requests& requests = requests_;
+    others([&](int rank) { messages_.receive(bytes(rank), rank, kMeetTag, requests); });
+    others([&](int rank) { messages_.send(std::as_bytes(std::span(salt_)), rank, kMeetTag, requests); });
+    others([&](int rank) { messages_.send(entries, rank, kMeetTag, requests); });
+    if (is_first) return;
+    carry_out([&] { messages_.send(bytes(settings_.rank), 0, kMeetTag, requests); });
+    carry_out([&] { messages_.receive(std::as_writable_bytes(std::span(salt_)), 0, kMeetTag, requests); });
+    carry_out([&] { messages_.receive(entries, 0, kMeetTag, requests); });
+  }
+
+  void carry_out(const auto& start) {
+    {
+      const std::lock_guard lock(messages_.mutex());
+      start();
+    }
+    while (!requests_.empty()) {
+      if (messages_.advance(requests_)) continue;
+      if (TcpClock::now() > deadline_ + kGrace)
+        throw Error(ExitCode::kPeerLost, "rank " + std::to_string(settings_.rank) +
+                                             " is connected with the others at " + text_of(settings_.point) +
+                                             ", but they have sent nothing within " + limit_text());
+      messages_.pause(kLookEvery);
+    }
+  }
+
+  std::vector<int> hosts() const {
+    std::vector<int> hosts;
+    for (const Entry& entry : entries_) {
+      const auto same = [&](const Entry& other) { return other.host == entry.host; };
+      hosts.push_back(static_cast<int>(std::ranges::find_if(entries_, same) - entries_.begin()));
+    }
+    return hosts;
+  }
+
+  const TcpMeeting settings_;
+  const TcpClock::time_point deadline_;
+  const std::shared_ptr<TcpLinks> links_;
+  TcpMessages messages_;
+  Messages::Requests requests_;
+  std::vector<Entry> entries_;
+  Secret salt_{}, job_secret_{};
+  Socket listener_;
+  std::string own_host_;  // the address from which this rank reached the last one
+};
+
+}  // namespace
+
+MetRanks meet(const TcpMeeting& settings) { return Meeting(settings).run(); }
+
+}  // namespace eave

@@ -1,0 +1,129 @@
+#include "transport/tcp/tcp_socket.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <charconv>
+
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+
+tcp::resolver::results_type resolve(boost::asio::io_context& context, const TcpAddress& address, error_code& error) {
+  tcp::resolver resolver(context);
+  return resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::numeric_service, error);
+}
+
+// Each message leaves at once. The connection is never a child process's.
+Socket take_over(tcp::socket socket) {
+  error_code ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  socket.set_option(boost::asio::socket_base::keep_alive(true), ignored);
+  socket.non_blocking(true, ignored);
+  const int descriptor = socket.release(ignored);
+  fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  return Socket(descriptor);
+}
+
+TcpAddress address_of_endpoint(const tcp::endpoint& endpoint) {
+  return {endpoint.address().to_string(), endpoint.port()};
+}
+
+}  // namespace
+
+Socket::~Socket() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+TcpAddress parse_address(const std::string& text, const std::string& source) {
+  const std::size_t colon = text.rfind(':');
+  TcpAddress address;
+  if (colon != std::string::npos) {
+    address.host = text.substr(0, colon);
+    const char* const end = text.data() + text.size();
+    const auto [last, error] = std::from_chars(text.data() + colon + 1, end, address.port);
+    if (address.host.size() > 2 && address.host.front() == '[' && address.host.back() == ']')
+      address.host = address.host.substr(1, address.host.size() - 2);
+    if (error == std::errc{} && last == end && !address.host.empty() && address.port > 0 && address.port < 65536)
+      return address;
+  }
+  throw Error(ExitCode::kUsage, source + " " + text +
+                                    ": give a host and a port from 1 to 65535 at which rank 0 is reached, such as "
+                                    "node1:29400");
+}
+
+std::string text_of(const TcpAddress& address) {
+  const bool has_colons = address.host.find(':') != std::string::npos;
+  return (has_colons ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
+}
+
+Socket listen_at(const TcpAddress& address) {
+  boost::asio::io_context context;
+  error_code error;
+  for (const auto& each : resolve(context, address, error)) {
+    tcp::acceptor acceptor(context);
+    acceptor.open(each.endpoint().protocol(), error);
+    if (!error) acceptor.set_option(boost::asio::socket_base::reuse_address(true), error);
+    if (!error) acceptor.bind(each.endpoint(), error);
+    if (!error) acceptor.listen(boost::asio::socket_base::max_listen_connections, error);
+    if (error) continue;
+    const int descriptor = acceptor.release(error);
+    Socket listener = listen_on(descriptor);
+    return listener;
+  }
+  throw Error(ExitCode::kUsage, "rank 0 cannot listen at " + text_of(address) + ": " + error.message() +
+                                    "; give an address of rank 0's own host, and a port that is free there");
+}
+
+Socket listen_on(int descriptor) {
+  Socket listener(descriptor);
+  if (::listen(descriptor, SOMAXCONN) != 0)
+    throw Error(ExitCode::kUsage, "descriptor " + std::to_string(descriptor) + " is no socket that can listen");
+  fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
+  fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  return listener;
+}
+
+TcpAddress address_of(const Socket& socket) {
+  tcp::endpoint endpoint;
+  auto length = static_cast<socklen_t>(endpoint.capacity());
+  if (getsockname(socket.descriptor(), endpoint.data(), &length) != 0)
+    throw Error(ExitCode::kResource, "getsockname failed for a socket of the job");
+  endpoint.resize(length);
+  return address_of_endpoint(endpoint);
+}
+
+std::optional<Socket> accept_from(const Socket& listener) {
+  const int descriptor = ::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (descriptor < 0) return std::nullopt;
+  const int on = 1;
+  setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  return Socket(descriptor);
+}
+
+std::optional<Socket> connect_to(const TcpAddress& address, TcpClock::time_point deadline, std::string& why) {
+  boost::asio::io_context context;
+  error_code error;
+  const auto found = resolve(context, address, error);
+  tcp::socket socket(context);
+  if (!error) {
+    error = boost::asio::error::timed_out;
+    boost::asio::async_connect(socket, found, [&](const error_code& result, const tcp::endpoint&) { error = result; });
+    context.run_until(deadline);
+  }
+  if (!error) return take_over(std::move(socket));
+  why = error.message();
+  return std::nullopt;
+}
+
+}  // namespace eave

@@ -1,0 +1,56 @@
+// Sockets of TCP: an owned descriptor, and how connections are made and accepted.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace eave {
+
+using TcpClock = std::chrono::steady_clock;
+
+// A non-blocking socket, which is closed with its owner.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~Socket();
+  int descriptor() const { return descriptor_; }
+  bool is_open() const { return descriptor_ >= 0; }
+  int release() { return std::exchange(descriptor_, -1); }  // the caller closes it
+  void close() { Socket().swap(*this); }
+  void swap(Socket& other) noexcept { std::swap(descriptor_, other.descriptor_); }
+
+ private:
+  int descriptor_ = -1;
+};
+
+struct TcpAddress {
+  std::string host;  // a name or a number
+  int port = 0;
+};
+
+// "HOST:PORT", "[::1]:PORT". Throws Error(kUsage); `source` says where the text comes from, such as "--meet".
+TcpAddress parse_address(const std::string& text, const std::string& source);
+std::string text_of(const TcpAddress& address);
+
+// Listens on one address only. Port 0: a free one. Throws Error(kUsage) if the address is not one of this host, or is
+// in use.
+Socket listen_at(const TcpAddress& address);
+// Takes over a socket that the caller has bound, and listens on it.
+Socket listen_on(int descriptor);
+// The address to which a socket is bound.
+TcpAddress address_of(const Socket& socket);
+
+// nullopt: no connection is waiting.
+std::optional<Socket> accept_from(const Socket& listener);
+// One attempt. nullopt: it failed, for the reason that `why` then has.
+std::optional<Socket> connect_to(const TcpAddress& address, TcpClock::time_point deadline, std::string& why);
+
+}  // namespace eave

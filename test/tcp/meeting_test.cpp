@@ -1,0 +1,176 @@
+// How ranks meet by TCP: who is refused, and that strangers disturb nobody.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "eave/check.h"
+#include "test/expectations.h"
+#include "transport/tcp/tcp_job.h"
+#include "transport/tcp/tcp_meeting.h"
+
+namespace eave {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The settings of each rank of a job on this host, whose rank 0 has a listener already.
+std::vector<TcpMeeting> ranks_that_meet(int ranks) {
+  TcpMeeting meeting;
+  meeting.ranks = ranks;
+  meeting.limit = 20s;
+  Socket listener = listen_at({"127.0.0.1", 0});
+  meeting.point = {"127.0.0.1", address_of(listener).port};
+  std::vector<TcpMeeting> all(static_cast<std::size_t>(ranks), meeting);
+  for (int rank = 0; rank < ranks; ++rank) all[static_cast<std::size_t>(rank)].rank = rank;
+  all.front().listener = listener.release();
+  return all;
+}
+
+struct Outcome {
+  int code = 0;
+  std::string message;
+};
+
+// Returns how each rank ended. While they meet, `beside` runs.
+std::vector<Outcome> meet_all(
+    const std::vector<TcpMeeting>& all, const std::function<void()>& beside = [] {}) {
+  std::vector<Outcome> outcomes(all.size());
+  std::vector<MetRanks> met(all.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+      threads.emplace_back([&, rank] {
+        try {
+          met[rank] = meet(all[rank]);
+        } catch (const Error& error) {
+          outcomes[rank] = {static_cast<int>(error.code()), error.what()};
+        }
+      });
+    beside();
+  }
+  return outcomes;
+}
+
+Socket stranger_at(const TcpAddress& point) {
+  std::string why;
+  auto socket = connect_to(point, TcpClock::now() + 5s, why);
+  EXPECT_TRUE(socket) << why;
+  return std::move(*socket);
+}
+
+void say(const Socket& socket, const std::string& text) {
+  EXPECT_EQ(::send(socket.descriptor(), text.data(), text.size(), MSG_NOSIGNAL), std::ssize(text));
+}
+
+// Whether the other side ends the connection within 10 s.
+bool is_dropped(const Socket& socket) {
+  std::array<char, 100> answer{};
+  for (const auto end = TcpClock::now() + 10s; TcpClock::now() < end; std::this_thread::sleep_for(5ms)) {
+    const auto got = ::recv(socket.descriptor(), answer.data(), answer.size(), 0);
+    if (got == 0 || (got < 0 && errno != EAGAIN)) return true;
+  }
+  return false;
+}
+
+TEST(TcpMeeting, brings_all_ranks_together_whoever_comes_first) {
+  for (int ranks : {1, 2, 5})
+    for (const Outcome& outcome : meet_all(ranks_that_meet(ranks))) EXPECT_EQ(outcome.code, 0) << outcome.message;
+}
+
+TEST(TcpMeeting, refuses_a_rank_with_another_secret_and_waits_for_the_right_one) {
+  std::vector<TcpMeeting> all = ranks_that_meet(2);
+  for (TcpMeeting& each : all) each.secret = secret_of("right");
+  TcpMeeting wrong = all[1];
+  wrong.secret = secret_of("wrong");
+  Outcome refused;
+  const auto outcomes = meet_all({all[0]}, [&] {
+    refused = meet_all({wrong}).front();
+    EXPECT_EQ(meet_all({all[1]}).front().code, 0);
+  });
+  EXPECT_EQ(refused.code, 78);
+  EXPECT_TRUE(says(refused.message, "EAVE_MEET_SECRET"));
+  EXPECT_EQ(outcomes.front().code, 0) << outcomes.front().message;
+}
+
+TEST(TcpMeeting, drops_strangers_and_goes_on) {
+  const std::vector<TcpMeeting> all = ranks_that_meet(2);
+  const TcpAddress point = all[0].point;
+  const auto outcomes = meet_all({all[0]}, [&] {
+    const Socket silent = stranger_at(point), half = stranger_at(point), browser = stranger_at(point);
+    { const Socket scanner = stranger_at(point); }
+    say(browser, "GET / HTTP/1.1\r\nHost: eave\r\n\r\n");
+    say(half, "eave-tcp");
+    EXPECT_TRUE(is_dropped(browser));
+    EXPECT_EQ(meet_all({all[1]}).front().code, 0);
+  });
+  EXPECT_EQ(outcomes.front().code, 0) << outcomes.front().message;
+}
+
+// It knows the secret, and says it is rank 1, but its messages carry wrong codes.
+TEST(TcpMeeting, ends_a_connection_whose_messages_have_wrong_codes) {
+  TcpConnection one, other;
+  std::array<int, 2> pair{};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair.data()), 0);
+  one.socket = Socket(pair[0]);
+  other.socket = Socket(pair[1]);
+  one.sends.fill(std::byte{1});
+  TcpLinks mine(0, 2), theirs(1, 2);
+  mine.connect(1, std::move(one));
+  theirs.connect(0, std::move(other));
+  theirs.post(0, {1, {}});
+  mine.post(1, {1, {}});
+  ControlMessage message;
+  int from = -1;
+  EXPECT_TRUE(mine.take(message, from)) << "that direction's keys agree";
+  EXPECT_FALSE(theirs.take(message, from));
+  ASSERT_TRUE(theirs.lost());
+  EXPECT_EQ(theirs.lost()->rank, 0);
+}
+
+TEST(TcpMeeting, names_the_ranks_that_have_not_come) {
+  std::vector<TcpMeeting> all = ranks_that_meet(4);
+  for (TcpMeeting& each : all) each.limit = 600ms;
+  const auto outcomes = meet_all({all[0], all[2]});
+  EXPECT_EQ(outcomes.front().code, 69);
+  EXPECT_TRUE(says(outcomes.front().message, "ranks 1, 3 have not come to rank 0 at 127.0.0.1:"));
+  EXPECT_EQ(outcomes.back().code, 69);
+}
+
+TEST(TcpMeeting, refuses_another_number_of_ranks) {
+  std::vector<TcpMeeting> all = ranks_that_meet(2);
+  all[1].ranks = 3;
+  const auto outcomes = meet_all(all);
+  EXPECT_EQ(outcomes.front().code, 78);
+  EXPECT_TRUE(says(outcomes.front().message, "a job of 3 ranks"));
+}
+
+TEST(TcpMeeting, says_what_an_address_looks_like) {
+  EXPECT_EQ(text_of(parse_address("[::1]:80", "--meet")), "[::1]:80");
+  for (const char* wrong : {"", "host", "host:", ":80", "host:0", "host:65536", "host:80x"})
+    EXPECT_EQ(code_of([&] { parse_address(wrong, "--meet"); }), ExitCode::kUsage) << wrong;
+  EXPECT_EQ(code_of([] { listen_at({"192.0.2.1", 0}); }), ExitCode::kUsage) << "not an address of this host";
+}
+
+TEST(TcpRanks, wait_no_longer_when_one_aborts) {
+  std::vector<int> woken(3, 0);
+  const auto body = [&](Transport& transport) {
+    std::vector<float> values(1000);
+    const auto code = code_of([&] {
+      transport.all_gather("");  // now all ranks are here
+      if (transport.rank() == 1) throw Error(ExitCode::kDiverged, "crafted");
+      transport.all_reduce_sum(values).wait();
+    });
+    woken[static_cast<std::size_t>(transport.rank())] = static_cast<int>(code);
+    if (transport.rank() == 1) throw Error(ExitCode::kDiverged, "crafted");
+  };
+  EXPECT_EQ(run_tcp_threads(3, {0, 1, 2}, body, {"tcp", true}), 76);
+  EXPECT_EQ(woken, (std::vector<int>{69, 76, 69}));
+}
+
+}  // namespace
+}  // namespace eave
