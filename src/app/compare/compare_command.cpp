@@ -10,6 +10,7 @@
 #include "app/compare/compare_grid.h"
 #include "app/compare/compare_output.h"
 #include "app/compare/compare_runs.h"
+#include "app/compare/program_runs.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
@@ -19,6 +20,7 @@
 #include "app/options/shared_options.h"
 #include "app/run/run_settings.h"
 #include "base/files/directory_lock.h"
+#include "base/options/option_values.h"
 #include "base/printable.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
@@ -33,7 +35,9 @@ CommandLine compare_command_line() {
       "batch, learning rate and seed, one run after another, all else equal,\nand reports which is best. Options of "
       "train (eave train --help) hold for every run. Append options of one method to its\nname: --communicators "
       "allreduce,easgd:tau=10:alpha=0.1. Every comparison includes allreduce and one rank alone. (With a budget\nof "
-      "bytes, it leaves out one rank alone, which sends none.)");
+      "bytes, it leaves out one rank alone, which sends none.)\n\nWith --program 'python3 train.py' it starts a "
+      "program "
+      "of your own under each method instead, with mpirun, srun or torchrun.");
   line.add_group("Comparison", compare_options());
   return line;
 }
@@ -58,7 +62,10 @@ std::string setting(const Settings& settings, const std::string& name, const std
 CompareRequest read_comparison(const CommandLine& line, const std::vector<std::string>& words,
                                const char* const* environment) {
   const ComparedWords parted = split_words(words);
-  CompareRequest comparison{line.parse(parted.own, environment), parted.of_train};
+  CompareRequest comparison{line.parse(parted.own, environment_without(environment, {"program"}).data()),
+                            parted.of_train};
+  for (const char* name : {"launcher", "limit-silence"})
+    if (comparison.own.given(name)) refuse_option(comparison.own, name, "has no effect without --program");
   comparison.transport = setting(parted.of_train, "transport", "auto");
   refuse_launcher(comparison.transport);
   if (starts_ranks(comparison.transport)) comparison.threads = std::max(most_ranks(comparison.own), 2);
@@ -140,6 +147,7 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
 int compare_command(const std::vector<std::string>& words, const char* const* environment) {
   if (const int code = load_plugins(words, environment); code != 0) return code;
   const CommandLine line = compare_command_line();
+  if (names_program(words)) return compare_programs(line, words, environment);
   CompareRequest comparison;
   return run_command(
       words, line.help(), [&] { comparison = read_comparison(line, words, environment); },
