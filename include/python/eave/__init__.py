@@ -33,7 +33,9 @@ ends one rank ends all ranks, and one traceback is printed for the whole job.
 from ._averager import Averager
 from ._error import Error
 from ._library import VERSION as __version__
+from ._program import plan
 from ._ranks import rank, size, start, stop, sum_over_ranks
 from ._vector_averager import VectorAverager
 
-__all__ = ["Averager", "Error", "VectorAverager", "__version__", "rank", "size", "start", "stop", "sum_over_ranks"]
+__all__ = ["Averager", "Error", "VectorAverager", "__version__", "plan", "rank", "size", "start", "stop",
+           "sum_over_ranks"]

@@ -12,6 +12,7 @@ from ._method import Method, Option
 from ._model_hooks import ModelHooks, refuse_wrapped
 from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer
 from ._parameters import ParameterVector
+from ._program import method_of_run, note_method
 from ._ranks import start, text_of_first_rank
 from ._tensors import list_trained, share_others
 
@@ -26,7 +27,8 @@ class Averager(Method):
     `communicator` and `options` are those of `eave train --communicator`, with "_" for "-": tau=10, beta=0.9. The
     learning rate, the momentum and whether it is Nesterov's are taken from the optimizer. These options have the same
     meaning as in `eave train`: on_nonfinite="skip" or "abort", nonfinite_limit=10, replica_hash_every=100,
-    on_replica_fault="stop" or "repair", limit_step="10min".
+    on_replica_fault="stop" or "repair", limit_step="10min". Without a name the method is allreduce; under
+    `eave compare --program` it is compare's, and a name is refused (see plan).
 
     Use it as `with eave.Averager(...) as averager:`, or call close() on all ranks at the end. If an exception leaves the
     block, this rank does not wait for other ranks. If the exception ends the program, it ends all ranks.
@@ -45,9 +47,10 @@ class Averager(Method):
     With a GradScaler: scaler.unscale_(optimizer), averager.step(), scaler.update().
     """
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce",
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: Optional[str] = None,
                  **options: Option) -> None:
         start()
+        communicator, options = method_of_run(communicator, options)
         self._model, self._optimizer, self._name = model, optimizer, communicator
         refuse_wrapped(model)
         refuse_optimizer(optimizer)
@@ -70,6 +73,7 @@ class Averager(Method):
                                  before_optimizer=self._before_optimizer, after_loading=self._after_loading,
                                  after_loading_optimizer=self._after_loading_optimizer)
         _open.add(self)
+        note_method(self.description)
 
     def _refuse_what_is_not_finite(self) -> None:
         """Collective. Raises an Error if a parameter is not finite at the start. Later such a value would seem to come
