@@ -26,10 +26,18 @@ struct StepRecord {
   std::int64_t nonfinite = 0;  // number of these steps that were left out, because loss or gradient was not finite
 };
 
+// The number by which models of a run are judged, besides their loss. `eave train` records accuracy. A program with a
+// training loop of its own may record another, such as perplexity.
+struct Metric {
+  std::string name = "accuracy";
+  bool lower_is_better = false;
+  bool operator==(const Metric&) const = default;
+};
+
 // Loss and accuracy of one model on the whole test set, from the same forward passes.
 struct ModelScore {
   double loss = 0;
-  double accuracy = 0;  // 0–1
+  double accuracy = 0;  // 0–1; if the run has another metric, that metric's value
 };
 
 // Scores of the workers' replicas.
@@ -43,6 +51,7 @@ struct WorkerScores {
 // Scores of the four models of a run: the center, the mean of the workers, rank 0 and the best worker. If the replicas
 // are identical (gradients averaged, no batch norm), all four are equal.
 struct EvaluationRecord {
+  Metric metric = {};
   std::int64_t step = 0;
   std::int64_t samples = 0;
   double epoch = 0;

@@ -62,9 +62,9 @@ TEST_F(Consistency, holds_in_a_header) {
   expect_refused("1", "communicator is 'easgd', but must be 'allreduce', as in config",
                  [](JsonLines& lines) { lines[kHeader]["communicator"] = "easgd"; });
   expect_refused("1", "its field model is missing", [](JsonLines& lines) { lines[kHeader].erase("model"); });
-  change([](JsonLines& lines) { lines[kHeader]["format"] = 2; });
+  change([](JsonLines& lines) { lines[kHeader]["format"] = 3; });
   for (const std::string& words : {refusal_of_report(), refusal_of_plan(), refusal_of_resume(), damage_in_watch()})
-    expect_parts(words, {"it says format 2; this eave reads format 1: use the eave"});
+    expect_parts(words, {"it says format 3; this eave reads format 1 to 2: use the eave"});
 }
 
 TEST_F(Consistency, holds_between_headers_of_one_run) {

@@ -147,7 +147,7 @@ TEST_F(FieldRanges, keep_a_resumed_run_from_adding_to_what_no_report_reads) {
     change(type, edit);
     return refusal_of_resume();
   };
-  expect_parts(refusal_after("header", [](Json& object) { object["format"] = 2; }), {"it says format 2"});
+  expect_parts(refusal_after("header", [](Json& object) { object["format"] = 3; }), {"it says format 3"});
   expect_parts(refusal_after("header", [](Json& object) { object["ranks"] = Json::array(); }),
                {"ranks is an empty list"});
   EXPECT_NE(refusal_after("header", [](Json& object) { object["config"] = Json::array(); }), "");

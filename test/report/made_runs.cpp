@@ -7,6 +7,7 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "report/record/metric.h"
 #include "report/record/metrics_writer.h"
 
 namespace eave {
@@ -20,6 +21,7 @@ RunHeader header_of(const MadeRun& run) {
                    {"batch-means", "per-rank"},        {"epochs", "1"}, {"model", "mlp"}};
   for (const auto& [name, text] : run.settings) header.config[name] = text;
   header.config["seed"] = std::to_string(run.seed);
+  header.metric = run.metric;
   header.communicator = run.communicator;
   header.model = header.config.at("model");
   header.train_samples = run.samples;
@@ -42,12 +44,13 @@ std::int64_t steps_of_evaluation(const MadeRun& run) {
 EvaluationRecord evaluation_of(const MadeRun& run, std::size_t i) {
   const double part = static_cast<double>(i + 1) / static_cast<double>(run.accuracies.size());
   EvaluationRecord record;
+  record.metric = run.metric;
   record.step = run.first_step + static_cast<std::int64_t>(i + 1) * steps_of_evaluation(run);
   record.samples = static_cast<std::int64_t>(part * run.epochs * static_cast<double>(run.samples));
   record.epoch = static_cast<double>(record.samples) / static_cast<double>(run.samples);
   record.seconds = part * run.seconds;
   record.center = {1 - run.accuracies[i], run.accuracies[i]};
-  record.workers = WorkerScores{record.center, record.center, record.center};
+  if (is_accuracy(run.metric)) record.workers = WorkerScores{record.center, record.center, record.center};
   if (!run.validation.empty()) record.validation = ModelScore{1 - run.validation[i], run.validation[i]};
   return record;
 }

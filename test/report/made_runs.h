@@ -24,9 +24,11 @@ class MadeRuns {
 
 struct MadeRun {
   std::string communicator = "allreduce";
+  Metric metric{};
   int ranks = 1;
   int seed = 1;
-  std::vector<double> accuracies{};  // test accuracy of each evaluation; evaluations lie at equal distances
+  std::vector<double>
+      accuracies{};  // test accuracy, or value of the metric, of each evaluation; evaluations lie at equal distances
   std::vector<double> validation{};  // validation accuracy likewise; empty: none recorded
   double seconds = 8;                // duration of the whole run
   std::int64_t samples = 1000;       // size of the training set

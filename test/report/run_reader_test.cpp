@@ -99,9 +99,9 @@ TEST(MetricsReader, names_the_line_and_the_reason_of_what_it_cannot_use) {
             "metrics.jsonl line 1 is damaged: it is no header, but must be: these are not the metrics of an eave run, "
             "or lines are missing" +
                 remedy);
-  EXPECT_EQ(refusal_of("{\"type\":\"header\",\"format\":2}\n"),
-            "metrics.jsonl line 1: it says format 2; this eave reads format 1: use the eave that wrote it, or a newer "
-            "one");
+  EXPECT_EQ(refusal_of("{\"type\":\"header\",\"format\":3}\n"),
+            "metrics.jsonl line 1: it says format 3; this eave reads format 1 to 2: use the eave that wrote it, or a "
+            "newer one");
   EXPECT_EQ(refusal_of(header() + "{\"type\":\"step\",\"rank\":0\n" + header()),
             "metrics.jsonl line 2 is damaged: it is no JSON" + remedy);
   expect_parts(refusal_of(header() + "{\"type\":\"evaluation\"}\n"), {"line 2 is damaged: "});

@@ -19,6 +19,7 @@
 #include "base/options/quantities.h"
 #include "base/thread.h"
 #include "eave/check.h"
+#include "report/record/metric.h"
 #include "report/record/summary.h"
 #include "report/text/terminal.h"
 #include "report/watch/watch_screen.h"
@@ -292,9 +293,9 @@ class Watch {
       std::printf("\n%s", table.c_str());
       return;
     }
-    std::printf("\nfinished: test accuracy %.2f %%\n%s s, %s samples/s\n%s per rank, waiting %.1f %%\n",
-                100 * summary.evaluation.center.accuracy, decimal_text(summary.seconds, 1).c_str(),
-                decimal_text(summary.samples_per_second, 0).c_str(),
+    std::printf("\nfinished: test %s\n%s s, %s samples/s\n%s per rank, waiting %.1f %%\n",
+                named_score(summary.evaluation.metric, summary.evaluation.center.accuracy).c_str(),
+                decimal_text(summary.seconds, 1).c_str(), decimal_text(summary.samples_per_second, 0).c_str(),
                 human_bytes(static_cast<double>(summary.bytes_per_rank)).c_str(), 100 * summary.waiting_share);
   }
 

@@ -23,6 +23,7 @@
 #include "eave/optimizer.h"
 #include "report/read/run_reader.h"
 #include "report/record/config.h"
+#include "report/record/metric.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
 #include "report/text/terminal.h"
@@ -232,9 +233,10 @@ void CompareRuns::tell(const Cell& cell, const CellOutcome& outcome) {
   ++told_;
   ++runs_;
   if (!is_first()) return;
+  const EvaluationRecord& last = outcome.summary.evaluation;
   const std::string what = outcome.has_failed
                                ? "diverged"
-                               : format("%6.2f %% in %s", 100 * outcome.summary.evaluation.center.accuracy,
+                               : format("%8s in %s", score_text(last.metric, last.center.accuracy).c_str(),
                                         clock_text(outcome.summary.seconds).c_str());
   const double left = seconds_running_ / static_cast<double>(runs_) * static_cast<double>(of_all_ - told_);
   std::printf("%3zu of %zu  %-60s  %s%s\n", told_, of_all_, printable(cell.label).c_str(), what.c_str(),

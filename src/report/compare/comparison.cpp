@@ -5,7 +5,10 @@
 #include <set>
 #include <tuple>
 
+#include "base/options/number_text.h"
+#include "eave/check.h"
 #include "report/record/config.h"
+#include "report/record/metric.h"
 
 namespace eave {
 namespace {
@@ -55,22 +58,35 @@ std::optional<double> last_validation(const RunRecord& run) {
   return run.evaluations.back().record.validation->accuracy;
 }
 
-// The highest accuracy, in whole percent, that every finished run of every chosen variant reached in some evaluation.
-// Nothing if that is 0 or there are no runs.
-std::optional<double> common_accuracy(const std::vector<Variant>& variants, const std::vector<RunRecord>& runs) {
-  double common = 1;
-  bool any = false;
+double best_score(const RunRecord& run) {
+  double best = -INFINITY;
+  for (const EvaluationPoint& point : run.evaluations)
+    best = std::max(best, goodness(run.metric, point.record.center.accuracy));
+  return best;
+}
+
+// Rounds towards minus infinity, to three digits.
+double rounded_down(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  const double unit = std::pow(10, std::floor(std::log10(std::abs(value))) - 2);
+  return unit * std::floor(value / unit + kRounding);
+}
+
+// The best value of the metric that every finished run of every chosen variant reached in some evaluation, rounded
+// towards the worse: accuracy to whole percent, and none below 1 %. Nothing if there are no runs.
+std::optional<double> common_target(const Metric& metric, const std::vector<Variant>& variants,
+                                    const std::vector<RunRecord>& runs) {
+  double common = INFINITY;
   for (const Variant& variant : variants) {
     if (!variant.chosen) continue;
     for (const std::size_t run : variant.finished) {
-      double best = 0;
-      for (const EvaluationPoint& point : runs[run].evaluations) best = std::max(best, point.record.center.accuracy);
-      common = std::min(common, best);
-      any = true;
+      common = std::min(common, best_score(runs[run]));
     }
   }
+  if (!std::isfinite(common)) return std::nullopt;
+  if (!is_accuracy(metric)) return goodness(metric, rounded_down(common));
   const double percent = std::floor(100 * common + kRounding);
-  if (!any || percent < 1) return std::nullopt;
+  if (percent < 1) return std::nullopt;
   return percent / 100;
 }
 
@@ -120,8 +136,8 @@ void measure_to_target(std::vector<Variant>& variants, const std::vector<RunReco
   }
 }
 
-// Chooses the best of some variants that differ only in the learning rate. The best has the highest mean validation
-// accuracy at the end. If a finished run has recorded none, test accuracy decides.
+// Chooses the best of some variants that differ only in the learning rate. The best has the best mean validation
+// score at the end. If a finished run has recorded none, the test score decides.
 //
 // Only seeds that all variants of the group have count, because a comparison runs further seeds for the chosen rate
 // only. If they share no seed, all count. A variant that lost a run with such a seed ranks behind those that lost none.
@@ -143,7 +159,7 @@ class LearningRateChoice {
     Variant* best = *std::ranges::max_element(able, {}, [&](const Variant* rival) {
       return std::tuple(finished(*rival) == counted(*rival).size(), score(*rival));
     });
-    const std::string by = by_test_ ? "test accuracy" : "validation accuracy";
+    const std::string by = (by_test_ ? "test " : "validation ") + runs_[rivals_.front()->runs.front()].metric.name;
     for (Variant* rival : able) {
       rival->why_chosen = "learning rate " + setting_in(best->settings, "lr") + " did better, by " + by;
     }
@@ -184,7 +200,8 @@ class LearningRateChoice {
     double sum = 0;
     for (const std::size_t run : counted(variant)) {
       if (!is_finished(run)) continue;
-      sum += by_test_ ? runs_[run].summary->evaluation.center.accuracy : *last_validation(runs_[run]);
+      const double value = by_test_ ? runs_[run].summary->evaluation.center.accuracy : *last_validation(runs_[run]);
+      sum += goodness(runs_[run].metric, value);
     }
     return sum / static_cast<double>(finished(variant));
   }
@@ -206,11 +223,26 @@ void choose_learning_rates(std::vector<Variant>& variants, const std::vector<Run
   for (const auto& [unused, group] : rivals) LearningRateChoice(group, runs).choose();
 }
 
+// Leaves out the runs that have another metric than the first one.
+void keep_first_metric(Comparison& comparison) {
+  if (comparison.runs.empty()) return;
+  comparison.metric = comparison.runs.front().metric;
+  const auto text = [](const Metric& metric) {
+    return metric.name + (metric.lower_is_better ? ", lower is better" : ", higher is better");
+  };
+  std::erase_if(comparison.runs, [&](const RunRecord& run) {
+    if (run.metric == comparison.metric) return false;
+    comparison.left_out.push_back({run.name, "its metric is " + text(run.metric) + "; that of the first run is " +
+                                                 text(comparison.metric) + ": report them apart"});
+    return true;
+  });
+}
+
 }  // namespace
 
 std::optional<Reached> reach(const RunRecord& run, double accuracy) {
   const auto found = std::ranges::find_if(run.evaluations, [&](const EvaluationPoint& point) {
-    return point.record.center.accuracy >= accuracy - kRounding;
+    return goodness(run.metric, point.record.center.accuracy) >= goodness(run.metric, accuracy) - kRounding;
   });
   if (found == run.evaluations.end()) return std::nullopt;
   const Reached here = at(*found);
@@ -228,6 +260,10 @@ Comparison compare_runs(RunList list, std::optional<double> target) {
   Comparison comparison;
   comparison.runs = std::move(list.runs);
   comparison.left_out = std::move(list.left_out);
+  keep_first_metric(comparison);
+  if (target && is_accuracy(comparison.metric) && !(*target >= 0 && *target < 1))
+    throw Error(ExitCode::kUsage,
+                "--target " + number_text(*target) + ": expected at least 0 and below 1, as the runs have an accuracy");
   comparison.variants = group_runs(comparison.runs);
   comparison.differing = differing_settings(comparison.variants);
   measure_ends(comparison.variants, comparison.runs);
@@ -235,8 +271,9 @@ Comparison compare_runs(RunList list, std::optional<double> target) {
   measure_speedups(comparison.variants, comparison.runs);
   if (target) {
     comparison.target = {*target, "--target"};
-  } else if (const auto common = common_accuracy(comparison.variants, comparison.runs)) {
-    comparison.target = {*common, "the highest that every run of every chosen variant reached"};
+  } else if (const auto common = common_target(comparison.metric, comparison.variants, comparison.runs)) {
+    const std::string best = comparison.metric.lower_is_better ? "the lowest" : "the highest";
+    comparison.target = {*common, best + " that every run of every chosen variant reached"};
   }
   if (comparison.target) measure_to_target(comparison.variants, comparison.runs, comparison.target->accuracy);
   comparison.verdict = verdict_of(comparison);

@@ -11,12 +11,13 @@
 namespace eave {
 
 struct Target {
-  double accuracy = 0;
+  double accuracy = 0;  // or the value of the runs' metric
   std::string chosen_by;
 };
 
 struct Comparison {
-  std::vector<RunRecord> runs;
+  Metric metric;                // of all runs
+  std::vector<RunRecord> runs;  // of the same metric as the first one; the others are left out
   std::vector<LeftOut> left_out;
   std::vector<Variant> variants;
   std::vector<std::string> differing;  // names of options
@@ -24,7 +25,9 @@ struct Comparison {
   std::vector<std::string> verdict, notes;  // both: sentences
 };
 
-// `target` is a test accuracy, 0-1. By default it is the highest whole percent that every run reached.
+// `target` is a test accuracy, 0-1, or a value of another metric. By default it is the best value that every run
+// reached: in whole percent, or rounded to three digits.
+// Throws Error(kUsage): an accuracy that is not from 0 to 1.
 Comparison compare_runs(RunList list, std::optional<double> target);
 
 // The cost at which a run reached an accuracy.
@@ -33,8 +36,9 @@ struct Reached {
   double bytes = 0;  // sent by the rank that sent most
 };
 
-// The cost at the first evaluation whose test accuracy is at least `accuracy`. If an evaluation came before it, the
-// cost is interpolated linearly between the two. Nothing if the run never reached the accuracy.
+// The cost at the first evaluation whose test accuracy, or other metric, is at least as good as `accuracy`. If an
+// evaluation came before it, the cost is interpolated linearly between the two. Nothing if the run never reached the
+// accuracy.
 std::optional<Reached> reach(const RunRecord& run, double accuracy);
 
 // The result in sentences that claim no more than the runs show. Compares methods that ran with the same number of

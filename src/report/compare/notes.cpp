@@ -39,8 +39,9 @@ std::string on_data(const Comparison& comparison) {
 std::string on_learning_rates(const Comparison& comparison) {
   const auto is_by_test = [](const Variant& variant) { return variant.chosen_by_test; };
   if (std::ranges::none_of(comparison.variants, is_by_test)) return "";
-  return "No validation accuracy was recorded: learning rates were chosen by test accuracy, which favours methods that "
-         "tried more of them (--validation-share records one).";
+  const std::string& name = comparison.metric.name;
+  return "No validation " + name + " was recorded: learning rates were chosen by test " + name +
+         ", which favours methods that tried more of them (--validation-share records one).";
 }
 
 std::string on_repeated_seeds(const Comparison& comparison) {

@@ -8,6 +8,7 @@
 #include "base/options/quantities.h"
 #include "report/compare/comparison.h"
 #include "report/record/config.h"
+#include "report/record/metric.h"
 #include "report/text/terminal.h"
 
 namespace eave {
@@ -42,8 +43,6 @@ std::string place_text(const Variant& variant) {
 
 std::string chance_text(double p) { return p < 0.001 ? "p < 0.001" : "p = " + format("%.2g", p); }
 
-std::string percent(double share) { return format("%.2f", 100 * share); }
-
 bool is_certain(const std::optional<Difference>& difference) { return difference && difference->p < kSignificant; }
 
 // How to write the numbers of one measure.
@@ -56,6 +55,20 @@ struct Style {
 
 constexpr Style kPercent = {100, 2, " %"};
 constexpr Style kSeconds = {1, 1, " s"};
+
+// Four significant digits of a value like `like`, if the metric is not accuracy.
+Style style_of(const Metric& metric, double like) {
+  if (is_accuracy(metric)) return kPercent;
+  const double magnitude = like == 0 ? 0 : std::floor(std::log10(std::abs(like)));
+  return {1, static_cast<int>(std::clamp(3 - magnitude, 0.0, 9.0)), ""};
+}
+
+// "86.12 % test accuracy", "test perplexity 17.31"
+std::string test_score(const Metric& metric, double value) {
+  const Style style = style_of(metric, value);
+  if (is_accuracy(metric)) return style.text(value) + " % test accuracy";
+  return "test " + metric.name + " " + style.text(value);
+}
 
 // "95 % interval 89.10 to 89.50, 3 seeds"
 std::string certainty(const Estimate& value, const Style& style) {
@@ -95,7 +108,9 @@ std::string budget_of(const Variants& cell, const std::vector<RunRecord>& runs) 
   constexpr double kAlikeSamples = 0.01, kAlike = 0.05;
   const Variant& first = *cell.front();
   if (spread(cell, &Variant::samples) <= kAlikeSamples) {
-    const double epochs = runs[first.finished.front()].summary->epochs;
+    const RunRecord& run = runs[first.finished.front()];
+    if (run.train_samples == 0) return "after " + counted(static_cast<double>(run.summary->samples), "sample");
+    const double epochs = run.summary->epochs;
     return "after " + counted(std::round(100 * epochs) / 100, "epoch");
   }
   // A run checks its budget 20 times per epoch, so it ends a little later than the budget.
@@ -134,33 +149,39 @@ std::string left_behind(const Variants& ranked, Measure measure, const Style& st
   return text.empty() ? "" : text + ".";
 }
 
-std::string accuracy_sentence(const Variants& cell, const std::string& budget) {
+std::string accuracy_sentence(const Metric& metric, const Variants& cell, const std::string& budget) {
   Variants ranked = cell;
-  std::ranges::stable_sort(ranked, std::greater{}, [](const Variant* variant) { return variant->accuracy->mean; });
+  std::ranges::stable_sort(ranked, std::greater{},
+                           [&](const Variant* variant) { return goodness(metric, variant->accuracy->mean); });
   const Variant &best = *ranked[0], &next = *ranked[1];
   const auto lead = difference(*best.accuracy, *next.accuracy);
-  const std::string score = percent(best.accuracy->mean) + " % test accuracy " + budget;
+  const Style style = style_of(metric, best.accuracy->mean);
+  const std::string score = test_score(metric, best.accuracy->mean) + " " + budget;
+  const std::string than = metric.lower_is_better ? " less than "
+                           : is_accuracy(metric)  ? " points more than "
+                                                  : " more than ";
   if (!lead) {
     return place_text(best) + best.method + " is ahead with " + score + ", " +
-           percent(best.accuracy->mean - next.accuracy->mean) + " points more than " + next.method +
+           style.text(std::abs(best.accuracy->mean - next.accuracy->mean)) + than + next.method +
            "; but one run of a method proves nothing: repeat with more seeds.";
   }
-  const std::string numbers = score + " (" + certainty(*best.accuracy, kPercent) + ")";
-  const std::string behind = left_behind(ranked, &Variant::accuracy, kPercent, " points more than ");
+  const std::string numbers = score + " (" + certainty(*best.accuracy, style) + ")";
+  const std::string behind = left_behind(ranked, &Variant::accuracy, style, than);
   if (is_certain(lead)) {
-    return place_text(best) + best.method + " won: " + numbers + ", " +
-           lead_text(*lead, kPercent, " points more than ", next.method) + "." + behind;
+    return place_text(best) + best.method + " won: " + numbers + ", " + lead_text(*lead, style, than, next.method) +
+           "." + behind;
   }
-  return place_text(best) + "no method won on test accuracy: " + best.method + " has " + numbers + "; its lead of " +
-         lead_text(*lead, kPercent, " points over ", next.method) + " may be chance." + behind;
+  return place_text(best) + "no method won on test " + metric.name + ": " + best.method + " has " + numbers +
+         "; its lead of " + lead_text(*lead, style, is_accuracy(metric) ? " points over " : " over ", next.method) +
+         " may be chance." + behind;
 }
 
-std::string accuracy_verdict(const Variants& cell, const std::vector<RunRecord>& runs) {
+std::string accuracy_verdict(const Metric& metric, const Variants& cell, const std::vector<RunRecord>& runs) {
   if (stopped_at_accuracy(cell)) return "";
   const std::string budget = budget_of(cell, runs);
-  if (!budget.empty()) return accuracy_sentence(cell, budget);
-  return place_text(*cell.front()) + "test accuracies name no winner, for budgets differ: " + different_budgets(cell) +
-         ".";
+  if (!budget.empty()) return accuracy_sentence(metric, cell, budget);
+  return place_text(*cell.front()) + (is_accuracy(metric) ? "test accuracies" : "values of test " + metric.name) +
+         " name no winner, for budgets differ: " + different_budgets(cell) + ".";
 }
 
 std::string never_there(const Variants& cell) {
@@ -171,14 +192,15 @@ std::string never_there(const Variants& cell) {
   return names.empty() ? "" : " Not every run got there: " + names + ".";
 }
 
-std::string time_verdict(const Variants& cell, const Target& target) {
+std::string time_verdict(const Metric& metric, const Variants& cell, const Target& target) {
   Variants ranked = cell;
   std::erase_if(ranked, [](const Variant* variant) { return !variant->seconds_to_target; });
   if (ranked.empty()) return "";
   std::ranges::stable_sort(ranked, {}, [](const Variant* variant) { return variant->seconds_to_target->mean; });
   const Variant& best = *ranked[0];
   const Estimate& seconds = *best.seconds_to_target;
-  const std::string goal = format("%.4g", 100 * target.accuracy) + " % test accuracy";
+  const std::string goal = is_accuracy(metric) ? format("%.4g", 100 * target.accuracy) + " % test accuracy"
+                                               : "test " + named_score(metric, target.accuracy);
   const std::string time = decimal_text(seconds.mean, 1) + " s";
   if (ranked.size() == 1) {
     return place_text(best) + "only " + best.method + " came to " + goal + " in every run, in " + time + " (" +
@@ -207,12 +229,13 @@ std::string one_rank_sentence(const Comparison& comparison, const Variant& like)
   const Variant* best = nullptr;
   for (const Variant& one : comparison.variants) {
     const bool fits = one.chosen && one.ranks == 1 && share_machine(one, like) && one.accuracy;
-    if (fits && (!best || one.accuracy->mean > best->accuracy->mean)) best = &one;
+    if (fits && (!best || !is_as_good(comparison.metric, best->accuracy->mean, one.accuracy->mean))) best = &one;
   }
   if (!best) return "";
-  return "One rank alone had " + percent(best->accuracy->mean) + " % test accuracy (" + best->method + ", batch " +
-         number_text(best->batch_per_rank) + ", " + format("%.0f", best->samples->mean) + " samples in " +
-         decimal_text(best->seconds->mean, 1) + " s, " + certainty(*best->accuracy, kPercent) + ").";
+  const Style style = style_of(comparison.metric, best->accuracy->mean);
+  return "One rank alone had " + test_score(comparison.metric, best->accuracy->mean) + " (" + best->method +
+         ", batch " + number_text(best->batch_per_rank) + ", " + format("%.0f", best->samples->mean) + " samples in " +
+         decimal_text(best->seconds->mean, 1) + " s, " + certainty(*best->accuracy, style) + ").";
 }
 
 }  // namespace
@@ -224,8 +247,8 @@ std::vector<std::string> verdict_of(const Comparison& comparison) {
   for (const auto& [unused, cell] : cells_of(comparison)) {
     if (cell.size() < 2 || ++cells > kMostCells) continue;
     if (!first) first = cell.front();
-    sentences.push_back(accuracy_verdict(cell, comparison.runs));
-    if (comparison.target) sentences.push_back(time_verdict(cell, *comparison.target));
+    sentences.push_back(accuracy_verdict(comparison.metric, cell, comparison.runs));
+    if (comparison.target) sentences.push_back(time_verdict(comparison.metric, cell, *comparison.target));
   }
   std::erase(sentences, "");
   if (first && first->ranks > 1) sentences.push_back(one_rank_sentence(comparison, *first));

@@ -218,6 +218,7 @@ std::string script_safe(const Json& data) {
 
 Json page_data(const Comparison& comparison, const PageFacts& facts) {
   Json data = {{"format", 1}, {"title", cut(facts.title)}, {"made", facts.made}, {"version", facts.version}};
+  data["metric"] = to_json(comparison.metric);
   data["target"] = nullptr;
   if (comparison.target) {
     data["target"] = {{"accuracy", json_number(comparison.target->accuracy)},

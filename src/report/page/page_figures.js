@@ -29,7 +29,7 @@ const kProgress = [["seconds", "wall time"], ["step", "steps"], ["epoch", "epoch
 function makeCurveFigure(view) {
   const state = {y: "accuracy", x: "seconds", model: "center", close: true, singles: false, logX: false, logY: false};
   const controls = [
-    stateButtons(view, state, "y", "", [["accuracy", "accuracy"], ["loss", "loss"]]),
+    stateButtons(view, state, "y", "", [["accuracy", metricName()], ["loss", "loss"]]),
     stateButtons(view, state, "x", "against", kProgress),
     selection(
         "of", kModels, state.model,
@@ -80,15 +80,16 @@ function drawCurves(view, state, box) {
   const model = kModels.find(([value]) => value === state.model)[1];
   const series = curveSeries(view, (run) => runCurve(run, state.model, state.x, state.y), state.singles);
   const drawn = series.filter((one) => one.points.length > 0 || one.singles.some((single) => single.points.length > 0));
+  const what = kQuantities[state.y].name;
   const subject = state.model === "training" ? "Training loss of rank 0's batches" :
-      state.model === "validation"           ? `Validation ${state.y} of the center` :
-                                               `Test ${state.y} of the ${model}`;
+      state.model === "validation"           ? `Validation ${what} of the center` :
+                                               `Test ${what} of the ${model}`;
   const progress = kQuantities[state.x].name;
   const caption = `${subject} against ${progress}, ${filterText(view)}. ${spreadText(drawn, state.singles)}`;
   if (drawn.length === 0) {
     const why = state.model === "training" && state.y === "accuracy" ?
         "Steps record the loss only: choose loss above." :
-        `No visible run recorded the ${state.y} of this model (${model}).`;
+        `No visible run recorded the ${what} of this model (${model}).`;
     sayWhyEmpty(box, why);
     return {caption: `${subject} against ${progress}.`};
   }
@@ -143,7 +144,7 @@ function curvePlot(view, state, series, box, label) {
     xTitle: kQuantities[state.x].name,
     series,
     lines,
-    yTitle: `${label.split(" ")[0].toLowerCase()} ${state.y}`,
+    yTitle: `${label.split(" ")[0].toLowerCase()} ${kQuantities[state.y].name}`,
     height: Math.max(280, Math.min(430, Math.round((box.clientWidth || 720) * 0.42)))
   };
 }
@@ -166,12 +167,14 @@ function progressAxis(quantity, series, log) {
 // The y axis. A close-up covers each curve without its worst third.
 function valueAxis(state, series, everything, target) {
   const accuracy = state.y === "accuracy";
+  const {other, lower} = kQuantities.accuracy;
+  const rising = accuracy && !lower;
   const late = series.map((one) => {
-    const sorted = one.points.map((point) => point.y).sort((a, b) => accuracy ? a - b : b - a);
+    const sorted = one.points.map((point) => point.y).sort((a, b) => rising ? a - b : b - a);
     return {
       points: one.points.filter(
-          (point) => accuracy ? point.y >= sorted[Math.floor(sorted.length / 3)] :
-                                point.y <= sorted[Math.floor(sorted.length / 3)])
+          (point) => rising ? point.y >= sorted[Math.floor(sorted.length / 3)] :
+                              point.y <= sorted[Math.floor(sorted.length / 3)])
     };
   });
   const close = state.close && late.some((one) => one.points.length > 0);
@@ -179,11 +182,14 @@ function valueAxis(state, series, everything, target) {
                      .map((one) => ({points: state.logY ? one.points.filter((point) => point.y > 0) : one.points}));
   const range = extent(chosen, "y");
   if (!range) return null;
-  if (accuracy && target && isNumber(target.accuracy)) range.high = Math.max(range.high, target.accuracy);
+  if (accuracy && target && isNumber(target.accuracy)) {
+    range.high = Math.max(range.high, target.accuracy);
+    range.low = lower ? Math.min(range.low, target.accuracy) : range.low;
+  }
   if (state.logY) return {quantity: state.y, low: range.low / 1.05, high: range.high * 1.05, log: true};
   const axis = {quantity: state.y, ...padded(range, 0.06)};
-  if (accuracy) axis.high = Math.min(axis.high, Math.max(1, range.high));
-  axis.low = Math.max(0, axis.low);
+  if (accuracy && !other) axis.high = Math.min(axis.high, Math.max(1, range.high));
+  if (!accuracy || !other) axis.low = Math.max(0, axis.low);
   return axis;
 }
 

@@ -7,21 +7,23 @@ const kCosts = [
 
 function targetText(view) {
   const target = view.data.target;
-  return target && isNumber(target.accuracy) ? `${quantityText("accuracy", target.accuracy)} test accuracy` : null;
+  if (!target || !isNumber(target.accuracy)) return null;
+  const text = quantityText("accuracy", target.accuracy);
+  return kQuantities.accuracy.other ? `test ${metricName()} ${text}` : `${text} test accuracy`;
 }
 
 function makeTargetFigure(view) {
   const state = {cost: "seconds_to_target"};
   const controls = [stateButtons(view, state, "cost", "Show", kCosts.map(([cost, name]) => [cost, name]))];
-  return makeFigure(view, "To the target accuracy", controls, (box) => drawCosts(view, state, box));
+  return makeFigure(view, `To the target ${metricName()}`, controls, (box) => drawCosts(view, state, box));
 }
 
 function drawCosts(view, state, box) {
   const [, name, quantity] = kCosts.find(([cost]) => cost === state.cost);
   const target = targetText(view);
   if (!target) {
-    sayWhyEmpty(box, "There is no target: no accuracy was reached by every variant, and none was given.");
-    return {caption: "Time, samples and bytes to a target accuracy."};
+    sayWhyEmpty(box, `There is no target: no ${metricName()} was reached by every variant, and none was given.`);
+    return {caption: `Time, samples and bytes to a target ${metricName()}.`};
   }
   const rows = visibleVariants(view).map((variant) => ({
                                            name: variantName(view, variant),

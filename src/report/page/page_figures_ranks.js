@@ -42,24 +42,29 @@ function lackOfRanks(view, series, what) {
 function makeRanksFigure(view) {
   const state = {property: "accuracy"};
   const hasValidation = view.variants.some((variant) => variant.validation);
-  const controls = hasValidation ?
-      [stateButtons(
-          view, state, "property", "Accuracy on", [["accuracy", "test set"], ["validation", "validation split"]])] :
-      [];
-  return makeFigure(view, "Accuracy and number of ranks", controls, (box) => drawAccuracyOverRanks(view, state, box));
+  const controls = hasValidation ? [stateButtons(
+                                       view, state, "property", `${upperFirst(metricName())} on`,
+                                       [["accuracy", "test set"], ["validation", "validation split"]])] :
+                                   [];
+  return makeFigure(
+      view, `${upperFirst(metricName())} and number of ranks`, controls,
+      (box) => drawAccuracyOverRanks(view, state, box));
 }
 
 function drawAccuracyOverRanks(view, state, box) {
   const series = rankSeries(view, state.property);
-  const subject = `${state.property === "accuracy" ? "Test" : "Validation"} accuracy against the number of ranks`;
-  const lack = lackOfRanks(view, series, "No visible variant has this accuracy.");
+  const subject =
+      `${state.property === "accuracy" ? "Test" : "Validation"} ${metricName()} against the number of ranks`;
+  const lack = lackOfRanks(view, series, `No visible variant has this ${metricName()}.`);
   if (lack) {
     sayWhyEmpty(box, lack);
     return {caption: `${subject}.`};
   }
   const y = {quantity: "accuracy", ...padded(intervalExtent(series), 0.08)};
-  y.low = Math.max(0, y.low);
-  y.high = Math.min(y.high, 1);
+  if (!kQuantities.accuracy.other) {
+    y.low = Math.max(0, y.low);
+    y.high = Math.min(y.high, 1);
+  }
   const lines = series.filter((one) => one.points.length === 1 && one.points[0].x < 1.5)
                     .map((one) => ({y: one.points[0].y, text: ""}));
   drawLineChart(box, {

@@ -57,7 +57,7 @@ function makeRuns(view) {
       "section", {},
       element(
           "details", {}, element("summary", {}, `Every run (${runs.length})`),
-          simpleTable(["Run", "seed", "state", "last step", "time", "test accuracy", "remark"], rows)));
+          simpleTable(["Run", "seed", "state", "last step", "time", `test ${metricName()}`, "remark"], rows)));
 }
 
 function lastOf(values, text) {
@@ -111,7 +111,7 @@ function notebookTable(one) {
       "tr", {class: "groups"}, element("td", {}),
       one.batches.map((batch) => element("th", {scope: "colgroup", colspan: 3}, `batch ${batch}`)));
   const heads = element("tr", {}, [
-    "Ranks", ...one.batches.flatMap(() => ["time", "speed-up", "accuracy"])
+    "Ranks", ...one.batches.flatMap(() => ["time", "speed-up", metricName()])
   ].map((head) => element("th", {scope: "col", class: "number"}, head)));
   const rows = one.rows.map(
       (row) => element(

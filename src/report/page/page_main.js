@@ -9,6 +9,7 @@ function showComparison(data) {
     return;
   }
   data = withoutControls(data);
+  useMetric(data.metric);
   document.title = `Comparison: ${data.title}`;
   const view = makeView(data);
   page.replaceChildren(makeHead(view));
@@ -46,7 +47,7 @@ function makeHead(view) {
   const facts = [
     `Made ${data.made} by ${data.version}`,
     `${countText((data.runs || []).length, "run")}, ${countText(view.variants.length, "variant")}`,
-    target ? `target: ${target} (${data.target.chosen_by})` : "no target accuracy"
+    target ? `target: ${target} (${data.target.chosen_by})` : `no target ${metricName()}`
   ];
   return element(
       "header", {}, element("h1", {}, data.title), element("p", {class: "small"}, facts.join(" · ")),

@@ -18,6 +18,21 @@ const kQuantities = {
   ranks: {name: "ranks", units: [[1, ""]]},
 };
 
+// If the runs have another metric than accuracy, `accuracy` becomes that quantity. Called once, before anything is
+// drawn.
+function useMetric(metric) {
+  if (!metric || (metric.name === "accuracy" && metric.better === "higher")) return;
+  kQuantities.accuracy = {name: metric.name, units: [[1, ""]], lower: metric.better === "lower", other: true};
+}
+
+function metricName() {
+  return kQuantities.accuracy.name;
+}
+
+function upperFirst(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 // The largest unit, as [size, name], of which `largest` is at least two.
 function unitOf(quantity, largest) {
   const units = kQuantities[quantity].units;

@@ -25,6 +25,12 @@ function estimateColumn(title, quantity, name, more) {
   return {title, quantity, value: (variant) => variant[name], ...more};
 }
 
+// The column of accuracy shows the metric of the runs, whose direction says which is the best.
+function withMetric(column) {
+  if (column.quantity !== "accuracy") return column;
+  return {...column, title: `Test ${metricName()}`, best: kQuantities.accuracy.lower ? Math.min : Math.max};
+}
+
 function waitingOf(variant) {
   return hasShares(variant) ? {mean: variant.shares.waiting} : null;
 }
@@ -41,7 +47,7 @@ function meanOf(value) {
 function makeVariantTable(view) {
   const state = {column: -1, down: false};
   const target = targetText(view);
-  const columns = kColumns.filter((column) => target || !column.group);
+  const columns = kColumns.filter((column) => target || !column.group).map(withMetric);
   const table = element("table", {class: "figures"});
   view.tables.push(() => drawVariantTable(view, columns, state, table));
   return element(

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/options/number_text.h"
+#include "report/record/metric.h"
 
 namespace eave {
 namespace {
@@ -55,6 +56,7 @@ constexpr std::array kEvaluation = std::to_array<FieldRange>({
     {"evaluation_seconds", kReal, 0, kMostSeconds},
     {"center.loss", kRealOrNull, -kMostReal, kMostReal},
     {"center.accuracy", kReal, 0, 1},
+    {"center.score", kReal, -kMostReal, kMostReal},
     {"mean_of_workers.loss", kRealOrNull, -kMostReal, kMostReal},
     {"mean_of_workers.accuracy", kReal, 0, 1},
     {"first_worker.loss", kRealOrNull, -kMostReal, kMostReal},
@@ -67,12 +69,14 @@ constexpr std::array kEvaluation = std::to_array<FieldRange>({
     {"consensus_distance.max", kReal, 0, kMostReal},
     {"validation.loss", kRealOrNull, -kMostReal, kMostReal},
     {"validation.accuracy", kReal, 0, 1},
+    {"validation.score", kReal, -kMostReal, kMostReal},
 });
 
 // The ranges of its `evaluation` are in a table of their own.
 constexpr std::array kSummary = std::to_array<FieldRange>({
     {"format", kWhole, 1, kMostWhole},
     {"test_accuracy", kReal, 0, 1},
+    {"test_score", kReal, -kMostReal, kMostReal},
     {"seconds", kReal, 0, kMostSeconds},
     {"samples_per_second", kReal, 0, 1e15},
     {"bytes_per_rank", kWhole, 0, kMostWhole},
@@ -226,7 +230,11 @@ void require_consistent(const EvaluationRecord& evaluation) {
 
 void require_consistent(const RunSummary& summary, double test_accuracy) {
   const EvaluationRecord& last = summary.evaluation;
-  require_equal("test_accuracy", test_accuracy, last.center.accuracy, "evaluation.center.accuracy");
+  if (is_accuracy(last.metric)) {
+    require_equal("test_accuracy", test_accuracy, last.center.accuracy, "evaluation.center.accuracy");
+  } else {
+    require_equal("test_score", test_accuracy, last.center.accuracy, "evaluation.center.score");
+  }
   require_equal("steps", summary.steps, last.step, "evaluation.step");
   require_equal("samples", summary.samples, last.samples, "evaluation.samples");
   require_equal("epochs", summary.epochs, last.epoch, "evaluation.epoch", slack_of(last.epoch));

@@ -55,7 +55,8 @@ std::string difference(const Json& one, const Json& other, const std::string& pa
 // The slack for times in seconds: one microsecond, plus a millionth of the value as for ranges.
 inline double slack_of(double seconds) { return 1e-6 * (1 + std::abs(seconds)); }
 
-// Check one evaluation, or one summary, against its own fields. `test_accuracy` is the summary's field of that name.
+// Check one evaluation, or one summary, against its own fields. `test_accuracy` is the summary's field of that name,
+// or its `test_score`.
 void require_consistent(const EvaluationRecord& evaluation);
 void require_consistent(const RunSummary& summary, double test_accuracy);
 

@@ -44,11 +44,18 @@ void require_config(const HeaderLine& header) {
     require_equal("the number of ranks", header.ranks.size(), ranks, "config.ranks");
 }
 
+void require_metric(const Metric& metric, const Metric& other, const char* why) {
+  require_same("metric.name", metric.name, other.name, why);
+  const auto direction = [](const Metric& each) { return each.lower_is_better ? "lower" : "higher"; };
+  require_same("metric.better", direction(metric), direction(other), why);
+}
+
 // A resumed run must still be the same run.
 void require_same_run(const HeaderLine& header, const HeaderLine& before) {
   constexpr const char* kBefore = "as in the header before";
   require_same("communicator", header.communicator, before.communicator, kBefore);
   require_same("model", header.model, before.model, kBefore);
+  require_metric(header.metric, before.metric, kBefore);
   require_equal("parameters", header.parameters, before.parameters, kBefore);
   require_equal("classes", header.classes, before.classes, kBefore);
   if (const std::string other = differing_setting(header.config, before.config, false); !other.empty())
@@ -144,6 +151,7 @@ void MetricsConsistency::take(const StepLine& line, std::size_t) {
 
 void MetricsConsistency::take(const EvaluationRecord& evaluation, std::size_t) {
   require_running();
+  require_metric(evaluation.metric, header_->metric, "as in the header");
   const auto step = static_cast<double>(evaluation.step), samples = static_cast<double>(evaluation.samples);
   require_at_least("step", step, evaluated_step_, "as in the evaluation before");
   for (const OfRank& rank : ranks_) {
@@ -165,6 +173,7 @@ void MetricsConsistency::take(const EvaluationRecord& evaluation, std::size_t) {
 void MetricsConsistency::require_header(const RunSummary& end) const {
   require_same("communicator", end.communicator, header_->communicator, "as in the header");
   require_same("model", end.model, header_->model, "as in the header");
+  require_metric(end.evaluation.metric, header_->metric, "as in the header");
   if (header_->config.contains("data"))
     require_same("data", end.data, header_->config.at("data"), "as in the header's config");
   require_equal("ranks", end.ranks, header_->ranks.size(), "the ranks in the header");

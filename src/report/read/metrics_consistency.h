@@ -21,6 +21,7 @@ struct HeaderRank {
 struct HeaderLine {
   std::map<std::string, std::string> config;
   std::string communicator, model;
+  Metric metric = {};
   std::int64_t parameters = 0, train_samples = 0, test_samples = 0, classes = 0;
   std::vector<HeaderRank> ranks;
 

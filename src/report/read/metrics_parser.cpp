@@ -5,16 +5,18 @@
 #include "base/formats/strict_json.h"
 #include "report/record/json.h"
 #include "report/record/json_fields.h"
+#include "report/record/metric.h"
 
 namespace eave {
 namespace {
 
 HeaderLine header_from(const Json& object) {
   const JsonFields fields(object);
-  require_known_format(object);
+  require_known_format(object, kMetricFormat);
   fields.at("format");
   check_ranges(object, "header");
   HeaderLine header;
+  if (object.at("format") == kMetricFormat) header.metric = metric_from(fields.at("metric"));
   header.config = fields.in("config").texts();
   fields.take("communicator", header.communicator);
   fields.take("model", header.model);

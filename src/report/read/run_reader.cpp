@@ -62,6 +62,7 @@ class MetricsReading {
   // Each resume adds a header.
   void read(const HeaderLine& header) {
     run_.settings = header.config;
+    run_.metric = header.metric;
     run_.train_samples = header.train_samples;
     run_.test_samples = header.test_samples;
     run_.ranks = static_cast<int>(header.ranks.size());

@@ -9,8 +9,6 @@
 
 namespace eave {
 
-inline constexpr int kMetricsFormat = 1;  // the format number in the header of metrics.jsonl
-
 struct StepLine {
   enum Field {
     kRank,

@@ -11,10 +11,12 @@ namespace eave {
 
 using Json = nlohmann::ordered_json;
 
+Json to_json(const Metric& metric);  // {"name", "better": "lower" or "higher"}
 Json to_json(const EvaluationRecord& record);
 Json to_json(const RunSummary& summary);
 
-// Both throw Json::exception if a field is missing or has another type.
+// These throw Json::exception if a field is missing or has another type.
+Metric metric_from(const Json& object);
 EvaluationRecord evaluation_from(const Json& object);
 RunSummary summary_from(const Json& object);
 
@@ -24,19 +26,23 @@ inline std::string to_line(const Json& object) { return object.dump(-1, ' ', fal
 // The version number of a file's format, in its field "format". Files written before 2026-11-26 lack the field in
 // config.json and summary.json; their format is 1.
 constexpr int kFileFormat = 1;
+// The format of metrics.jsonl and summary.json of a run with another metric than accuracy. Then "score" replaces
+// "accuracy", and "metric" names it.
+constexpr int kMetricFormat = 2;
 
 class UnknownFormat : public Json::exception {
  public:
   explicit UnknownFormat(const std::string& what) : exception(397, what.c_str()) {}
 };
 
-// Throws UnknownFormat if `object` states another format.
-inline void require_known_format(const Json& object) {
+// Throws UnknownFormat if `object` states a format that is not between 1 and `newest`.
+inline void require_known_format(const Json& object, int newest = kFileFormat) {
   const auto found = object.find("format");
   if (found == object.end()) return;
-  if (const auto format = integer_in<std::int64_t>(*found); format != kFileFormat) {
+  if (const auto format = integer_in<std::int64_t>(*found); format < kFileFormat || format > newest) {
     throw UnknownFormat("it says format " + std::to_string(format) + "; this eave reads format " +
-                        std::to_string(kFileFormat) + ": use the eave that wrote it, or a newer one");
+                        (newest > kFileFormat ? "1 to " : "") + std::to_string(newest) +
+                        ": use the eave that wrote it, or a newer one");
   }
 }
 

@@ -5,6 +5,7 @@
 #include "eave/check.h"
 #include "report/read/step_line.h"
 #include "report/record/json.h"
+#include "report/record/metric.h"
 
 namespace eave {
 namespace {
@@ -55,7 +56,7 @@ void MetricsWriter::write_header(const RunHeader& header) {
   Json ranks = Json::array();
   for (std::size_t rank = 0; rank < header.ranks.size(); ++rank) ranks.push_back(to_json(header.ranks[rank], rank));
   Json line = {{"type", "header"},
-               {"format", kMetricsFormat},
+               {"format", is_accuracy(header.metric) ? kFileFormat : kMetricFormat},
                {"version", header.version},
                {"config", header.config},
                {"communicator", header.communicator},
@@ -68,6 +69,7 @@ void MetricsWriter::write_header(const RunHeader& header) {
                {"test_samples", header.test_samples},
                {"classes", header.classes},
                {"ranks", ranks}};
+  if (!is_accuracy(header.metric)) line["metric"] = eave::to_json(header.metric);
   if (!header.class_names.empty()) line["class_names"] = header.class_names;
   write(to_line(line) + "\n");
   require_written();

@@ -3,7 +3,9 @@
 //   {"type": "header", "format": 1, "version": …, "config": {option: text, …}, "communicator": …, "equation": …,
 //    "optimizer": …, "learning_rate": …, "ranks": [{"rank", "host", "device", "cores", "class_histogram": [samples of
 //    each class], "trains": false if it only keeps a center}, …], "model": …, "parameters": count, "train_samples",
-//    "test_samples", "classes", "class_names": [name, …] in the order of labels, if the data has them}
+//    "test_samples", "classes", "class_names": [name, …] in the order of labels, if the data has them,
+//    "metric": {"name", "better"} if it is not accuracy; then the format is 2, and models have a "score" in place of
+//    "accuracy"}
 //   {"type": "step", "rank", "step", "samples", "epoch", "loss", "learning_rate", "seconds", "computing", "exchanging",
 //    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null if the rank had no samples
 //                                                      with a finite loss; "nonfinite" is there if it is not 0
@@ -47,6 +49,7 @@ struct RankFacts {
 
 struct RunHeader {
   std::string version;  // of eave, such as "0.1.0"
+  Metric metric = {};
   std::map<std::string, std::string> config;
   std::string communicator;
   std::string equation;

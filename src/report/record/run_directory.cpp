@@ -20,6 +20,7 @@
 #include "report/read/line_reader.h"
 #include "report/read/metrics_parser.h"
 #include "report/read/run_reader.h"
+#include "report/record/config.h"
 #include "report/record/json.h"
 #include "report/record/json_fields.h"
 #include "report/record/tensorboard.h"
@@ -102,6 +103,15 @@ void remove_all(const std::vector<OutputPath>& files, const std::string& what) {
   for (const OutputPath& file : files) {
     if (remove_tree(file)) continue;
     throw Error(ExitCode::kCannotCreate, what + ": cannot remove " + file.string() + ": " + words_of_error(errno));
+  }
+}
+
+// Whether a program with a training loop of its own made the run. It keeps its model itself.
+bool is_of_program(const fs::path& path) {
+  try {
+    return read_config(path / "config.json").contains("program");
+  } catch (const Error&) {
+    return false;
   }
 }
 
@@ -264,7 +274,8 @@ void reopen_run_directory(const OutputFolder& run, const KeptLines& kept_lines) 
 
 RunState state_of_run(const fs::path& path) {
   std::error_code error;
-  if (fs::exists(path / kSummaryFile, error) && fs::exists(path / kModel, error)) return RunState::kFinished;
+  if (fs::exists(path / kSummaryFile, error) && (fs::exists(path / kModel, error) || is_of_program(path)))
+    return RunState::kFinished;
   if (!fs::exists(path / kMetrics, error)) return RunState::kNone;
   const Json line = last_object(path);
   const bool has_failed = line.is_object() && line.contains("type") && line["type"] == "failure";

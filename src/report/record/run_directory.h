@@ -62,7 +62,8 @@ struct KeptLines {
 void reopen_run_directory(const OutputFolder& run, const KeptLines& kept);
 
 // State of the run in a directory.
-// kFinished: the model and the summary, which is written last, are there. kDiverged: the last line of metrics.jsonl
+// kFinished: the model and the summary, which is written last, are there. A run that a program with a loop of its own
+// recorded ("program" in config.json) has finished without a model file. kDiverged: the last line of metrics.jsonl
 // says so. kBegun: neither holds, as after a kill, or after a failure that need not happen again, such as a full disk.
 enum class RunState { kNone, kBegun, kFinished, kDiverged };
 RunState state_of_run(const std::filesystem::path& path);

@@ -36,6 +36,7 @@ struct TimeShares {
 struct RunRecord {
   std::string name;
   std::map<std::string, std::string> settings;  // every option in force
+  Metric metric = {};
   std::int64_t train_samples = 0, test_samples = 0;
   int ranks = 0, workers = 0;  // all ranks, and those that train
   std::string device;          // of rank 0

@@ -1,5 +1,6 @@
 #include "report/record/summary.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -13,15 +14,22 @@
 #include "report/read/field_checks.h"
 #include "report/record/json.h"
 #include "report/record/json_fields.h"
+#include "report/record/metric.h"
 #include "report/text/terminal.h"
 
 namespace eave {
 namespace {
 
-Json to_json(const ModelScore& score) { return {{"loss", score.loss}, {"accuracy", score.accuracy}}; }
+const char* field_of(const Metric& metric) { return is_accuracy(metric) ? "accuracy" : "score"; }
+
+Json score_to_json(const Metric& metric, const ModelScore& score) {
+  return {{"loss", score.loss}, {field_of(metric), score.accuracy}};
+}
 
 // JSON has no NaN: null stands for it.
-ModelScore score_from(const JsonFields& fields) { return {fields.number_or_nan("loss"), fields.number("accuracy")}; }
+ModelScore score_from(const Metric& metric, const JsonFields& fields) {
+  return {fields.number_or_nan("loss"), fields.number(field_of(metric))};
+}
 
 }  // namespace
 
@@ -34,14 +42,16 @@ EvaluationRecord evaluation_from(const Json& object) {
   fields.take("epoch", record.epoch);
   fields.take("seconds", record.seconds);
   fields.take("evaluation_seconds", record.evaluation_seconds);
-  record.center = score_from(fields.in("center"));
-  if (fields.has("mean_of_workers")) {
+  if (fields.has("metric")) record.metric = metric_from(fields.at("metric"));
+  const auto score_in = [&](const JsonFields& model) { return score_from(record.metric, model); };
+  record.center = score_in(fields.in("center"));
+  if (fields.has("mean_of_workers") && is_accuracy(record.metric)) {
     const JsonFields best = fields.in("best_worker");
     record.workers =
-        WorkerScores{score_from(fields.in("mean_of_workers")), score_from(fields.in("first_worker")), score_from(best)};
+        WorkerScores{score_in(fields.in("mean_of_workers")), score_in(fields.in("first_worker")), score_in(best)};
     best.take("rank", record.workers->best_rank);
   }
-  if (fields.has("validation")) record.validation = score_from(fields.in("validation"));
+  if (fields.has("validation")) record.validation = score_in(fields.in("validation"));
   const JsonFields distance = fields.in("consensus_distance");
   distance.take("min", record.distance_min);
   distance.take("mean", record.distance_mean);
@@ -96,7 +106,7 @@ std::vector<RankTimes> times_in(const Json& rows) {
 }
 
 RunSummary summary_from(const Json& object) {
-  require_known_format(object);
+  require_known_format(object, kMetricFormat);
   check_ranges(object, "summary.json");
   const JsonFields fields(object);
   RunSummary summary;
@@ -123,37 +133,41 @@ RunSummary summary_from(const Json& object) {
   fields.take_if_there("checkpoint_seconds", summary.checkpoint_seconds);
   if (fields.has("overlap")) summary.overlap = fields.number("overlap");
   if (fields.has("times_of_ranks")) summary.times_of_ranks = times_in(fields.list("times_of_ranks"));
-  fields.in("evaluation");  // throws if it is not an object
+  const JsonFields evaluation = fields.in("evaluation");  // throws if it is not an object
+  if (fields.has("format") && fields.at("format") == kMetricFormat) evaluation.at("metric");
   summary.evaluation = evaluation_from(fields.at("evaluation"));
   double accuracy = summary.evaluation.center.accuracy;
-  fields.take_if_there("test_accuracy", accuracy);
+  fields.take_if_there(is_accuracy(summary.evaluation.metric) ? "test_accuracy" : "test_score", accuracy);
   require_consistent(summary, accuracy);
   return summary;
 }
 
 Json to_json(const EvaluationRecord& record) {
+  const auto score = [&](const ModelScore& model) { return score_to_json(record.metric, model); };
   Json object = {{"step", record.step},
                  {"samples", record.samples},
                  {"epoch", record.epoch},
                  {"seconds", record.seconds},
                  {"evaluation_seconds", record.evaluation_seconds},
-                 {"center", to_json(record.center)},
+                 {"center", score(record.center)},
                  {"consensus_distance",
                   {{"min", record.distance_min}, {"mean", record.distance_mean}, {"max", record.distance_max}}}};
   if (record.workers) {
-    object["mean_of_workers"] = to_json(record.workers->mean);
-    object["first_worker"] = to_json(record.workers->first);
-    object["best_worker"] = to_json(record.workers->best);
+    object["mean_of_workers"] = score(record.workers->mean);
+    object["first_worker"] = score(record.workers->first);
+    object["best_worker"] = score(record.workers->best);
     object["best_worker"]["rank"] = record.workers->best_rank;
   }
-  if (record.validation) object["validation"] = to_json(*record.validation);
+  if (record.validation) object["validation"] = score(*record.validation);
+  if (!is_accuracy(record.metric)) object["metric"] = to_json(record.metric);
   return object;
 }
 
 Json to_json(const RunSummary& summary) {
-  Json object = {{"format", kFileFormat},
+  const bool has_accuracy = is_accuracy(summary.evaluation.metric);
+  Json object = {{"format", has_accuracy ? kFileFormat : kMetricFormat},
                  {"communicator", summary.communicator},
-                 {"test_accuracy", summary.evaluation.center.accuracy},
+                 {has_accuracy ? "test_accuracy" : "test_score", summary.evaluation.center.accuracy},
                  {"seconds", summary.seconds},
                  {"samples_per_second", summary.samples_per_second},
                  {"bytes_per_rank", summary.bytes_per_rank},
@@ -215,13 +229,36 @@ std::string human_bytes(double bytes) {
   return unit == 0 ? decimal_text(bytes, 0) + " B" : format("%.1f %s", bytes, kUnits[unit]);
 }
 
+namespace {
+
+constexpr const char* kMixed = "test score";
+
+// The title of the column of scores: the metric that all runs share.
+std::string score_title(const std::vector<RunSummary>& summaries) {
+  const Metric metric = summaries.empty() ? Metric{} : summaries.front().evaluation.metric;
+  const auto has_it = [&](const RunSummary& each) { return each.evaluation.metric == metric; };
+  return std::ranges::all_of(summaries, has_it) ? "test " + printable(metric.name) : kMixed;
+}
+
+std::string score_cell(const RunSummary& row, const std::string& title) {
+  const EvaluationRecord& last = row.evaluation;
+  return title == kMixed ? named_score(last.metric, last.center.accuracy)
+                         : score_text(last.metric, last.center.accuracy);
+}
+
+}  // namespace
+
 std::string summary_table(const std::vector<RunSummary>& summaries) {
+  const std::string title = score_title(summaries);
+  std::size_t wide = title.size();
+  for (const RunSummary& row : summaries) wide = std::max(wide, score_cell(row, title).size());
+  const int width = static_cast<int>(wide);
   std::string table =
-      "communicator   ranks   test accuracy   seconds   samples/s   bytes per rank   waiting\n"
-      "------------   -----   -------------   -------   ---------   --------------   -------\n";
+      format("communicator   ranks   %*s   seconds   samples/s   bytes per rank   waiting\n", width, title.c_str()) +
+      "------------   -----   " + std::string(wide, '-') + "   -------   ---------   --------------   -------\n";
   for (const RunSummary& row : summaries) {
-    table += format("%-12s   %5d   %11.2f %%   %7s   %9s   %14s   %5.1f %%\n", printable(row.communicator).c_str(),
-                    row.ranks, 100 * row.evaluation.center.accuracy, decimal_text(row.seconds, 1).c_str(),
+    table += format("%-12s   %5d   %*s   %7s   %9s   %14s   %5.1f %%\n", printable(row.communicator).c_str(), row.ranks,
+                    width, score_cell(row, title).c_str(), decimal_text(row.seconds, 1).c_str(),
                     decimal_text(row.samples_per_second, 0).c_str(),
                     human_bytes(static_cast<double>(row.bytes_per_rank)).c_str(), 100 * row.waiting_share);
   }

@@ -11,7 +11,9 @@
 //    "times_of_ranks": [{"rank", "computing", "loading", "exchanging", "waiting", "waiting_for_ranks",
 //      "times_waited_for", "seconds_waited_for"}, … of each worker]         fields as RankTimes
 //    "overlap": only of a run with --trace that exchanged anything
-//    "evaluation": {… as in metrics.jsonl}}             fields as RunSummary
+//    "evaluation": {… as in metrics.jsonl}
+//    "test_score" in place of "test_accuracy", and format 2, if the evaluation has another metric}             fields
+//    as RunSummary
 #pragma once
 
 #include <filesystem>
@@ -32,8 +34,8 @@ std::string summary_text(const RunSummary& summary);  // one line of JSON
 RunSummary summary_of(const std::string& text, const std::string& place);
 RunSummary read_summary(const std::filesystem::path& path);
 
-// A table in ASCII with one row per run: test accuracy, seconds, samples/s, bytes that each rank sent, share of time
-// waiting.
+// A table in ASCII with one row per run: test accuracy or other metric, seconds, samples/s, bytes that each rank sent,
+// share of time waiting.
 std::string summary_table(const std::vector<RunSummary>& summaries);
 
 // "1.9 GB", "37.4 MB", "812 B"

@@ -6,6 +6,7 @@
 
 #include "base/options/quantities.h"
 #include "base/printable.h"
+#include "report/record/metric.h"
 #include "report/text/terminal.h"
 
 namespace eave {
@@ -65,8 +66,8 @@ void Progress::draw_bar(const StepRecord& record) {
 std::string describe_workers(const EvaluationRecord& record) {
   std::string line = "  (center; ";
   if (record.workers) {
-    line += format("mean of workers %.2f %%, best worker %.2f %%, ", 100 * record.workers->mean.accuracy,
-                   100 * record.workers->best.accuracy);
+    line += "mean of workers " + score_text(record.metric, record.workers->mean.accuracy) + ", best worker " +
+            score_text(record.metric, record.workers->best.accuracy) + ", ";
   }
   return line + format("distance %.3g)", record.distance_mean);
 }

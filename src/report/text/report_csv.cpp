@@ -3,6 +3,7 @@
 
 #include "base/options/number_text.h"
 #include "report/record/config.h"
+#include "report/record/metric.h"
 #include "report/text/report_tables.h"
 
 namespace eave {
@@ -31,6 +32,13 @@ constexpr std::array kEstimates = {NamedEstimate{"test_accuracy", &Variant::accu
                                    NamedEstimate{"seconds_to_target", &Variant::seconds_to_target},
                                    NamedEstimate{"samples_to_target", &Variant::samples_to_target},
                                    NamedEstimate{"bytes_to_target", &Variant::bytes_to_target}};
+
+// A title of a column, with the name of the runs' metric in place of "accuracy".
+std::string title_of(const std::string& title, const Metric& metric) {
+  constexpr std::string_view kAccuracy = "accuracy";
+  const std::size_t place = title.find(kAccuracy);
+  return place == std::string::npos ? title : std::string(title).replace(place, kAccuracy.size(), metric.name);
+}
 
 void add_numbers(std::vector<std::string>& row, const std::vector<double>& values) {
   for (const double value : values) row.push_back(csv_number(value));
@@ -97,11 +105,12 @@ std::string variants_csv(const Comparison& comparison) {
   TextTable table{{"method", "place", "why_chosen"}, {}, 3 + comparison.differing.size()};
   for (const std::string& name : comparison.differing) table.titles.push_back("option " + name);
   const auto add = [&](std::initializer_list<const char*> names) {
-    table.titles.insert(table.titles.end(), names.begin(), names.end());
+    for (const char* name : names) table.titles.push_back(title_of(name, comparison.metric));
   };
   add({"ranks", "workers", "batch_per_rank", "total_batch", "lr", "chosen", "runs", "finished"});
   for (const NamedEstimate& each : kEstimates) {
-    for (const char* part : {"", "_low", "_high"}) table.titles.push_back(std::string(each.name) + part);
+    for (const char* part : {"", "_low", "_high"})
+      table.titles.push_back(title_of(each.name, comparison.metric) + part);
   }
   add({"target_accuracy", "computing", "exchanging", "waiting", "loading"});
   for (const Variant& variant : comparison.variants) table.rows.push_back(row_of(variant, comparison));
@@ -109,8 +118,8 @@ std::string variants_csv(const Comparison& comparison) {
 }
 
 std::string runs_csv(const Comparison& comparison) {
-  TextTable table{{"run", "variant", "state", "why", "seed", "test_accuracy", "test_loss", "seconds", "steps", "epochs",
-                   "samples", "samples_per_second", "bytes_per_rank"},
+  TextTable table{{"run", "variant", "state", "why", "seed", title_of("test_accuracy", comparison.metric), "test_loss",
+                   "seconds", "steps", "epochs", "samples", "samples_per_second", "bytes_per_rank"},
                   {},
                   5};
   for (const Variant& variant : comparison.variants) {
@@ -123,7 +132,7 @@ std::string metrics_csv(const Comparison& comparison) {
   TextTable table{{"run", "kind", "step", "epoch", "seconds", "bytes", "training_loss"}, {}, 2};
   for (const char* model : {"center", "validation", "mean_of_workers", "first_worker", "best_worker"}) {
     table.titles.push_back(std::string(model) + "_loss");
-    table.titles.push_back(std::string(model) + "_accuracy");
+    table.titles.push_back(title_of(std::string(model) + "_accuracy", comparison.metric));
   }
   for (const char* part : {"min", "mean", "max"}) table.titles.push_back(std::string("distance_") + part);
   for (const RunRecord& run : comparison.runs) {

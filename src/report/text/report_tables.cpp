@@ -6,6 +6,7 @@
 #include "base/options/quantities.h"
 #include "report/compare/scaling_table.h"
 #include "report/record/config.h"
+#include "report/record/metric.h"
 #include "report/record/summary.h"
 #include "report/text/terminal.h"
 
@@ -19,7 +20,11 @@ std::string or_nothing(const std::optional<Estimate>& value, const Text& text) {
   return value ? text(*value) : kNothing;
 }
 
-std::string percent_with_interval(const Estimate& value) {
+std::string score_with_interval(const Metric& metric, const Estimate& value) {
+  if (!is_accuracy(metric)) {
+    const std::string score = score_text(metric, value.mean);
+    return value.high ? score + format(" +- %.2g", *value.high - value.mean) : score;
+  }
   const std::string mean = format("%.2f %%", 100 * value.mean);
   return value.high ? mean + format(" +- %.2f", 100 * (*value.high - value.mean)) : mean;
 }
@@ -29,7 +34,7 @@ std::string learning_rate(const Variant& variant) {
   return number_text(variant.learning_rate) + (was_chosen ? " *" : "  ");
 }
 
-std::vector<std::string> row_of(const Variant& variant) {
+std::vector<std::string> row_of(const Metric& metric, const Variant& variant) {
   const auto with = [](const char* pattern, double factor) {
     return [pattern, factor](const Estimate& value) { return format(pattern, factor * value.mean); };
   };
@@ -41,7 +46,7 @@ std::vector<std::string> row_of(const Variant& variant) {
           number_text(variant.batch_per_rank),
           learning_rate(variant),
           std::to_string(variant.finished.size()) + " of " + std::to_string(variant.runs.size()),
-          or_nothing(variant.accuracy, percent_with_interval),
+          or_nothing(variant.accuracy, [&](const Estimate& value) { return score_with_interval(metric, value); }),
           or_nothing(variant.seconds, decimals(1)),
           or_nothing(variant.samples_per_second, decimals(0)),
           or_nothing(variant.bytes_per_rank, [](const Estimate& value) { return human_bytes(value.mean); }),
@@ -52,19 +57,23 @@ std::vector<std::string> row_of(const Variant& variant) {
 }
 
 std::string variants_table(const Comparison& comparison) {
-  const std::string target = comparison.target ? format("%.4g %%", 100 * comparison.target->accuracy) : "target";
+  const Metric& metric = comparison.metric;
+  const std::string target = !comparison.target    ? "target"
+                             : is_accuracy(metric) ? format("%.4g %%", 100 * comparison.target->accuracy)
+                                                   : score_text(metric, comparison.target->accuracy);
   TextTable table;
-  table.titles = {"method",        "ranks",          "batch/rank", "lr  ",           "runs",
-                  "test accuracy", "seconds",        "samples/s",  "bytes per rank", "speed-up",
-                  "efficiency",    "s to " + target, "bytes to it"};
-  for (const Variant& variant : comparison.variants) table.rows.push_back(row_of(variant));
+  table.titles = {
+      "method",     "ranks",     "batch/rank",     "lr  ",     "runs",       "test " + printable(metric.name),
+      "seconds",    "samples/s", "bytes per rank", "speed-up", "efficiency", "s to " + target,
+      "bytes to it"};
+  for (const Variant& variant : comparison.variants) table.rows.push_back(row_of(metric, variant));
   return to_text(table);
 }
 
-TextTable scaling_rows(const ScalingTable& scaling, const std::vector<Variant>& variants) {
+TextTable scaling_rows(const Metric& metric, const ScalingTable& scaling, const std::vector<Variant>& variants) {
   TextTable table{{"ranks"}, {}, 0};
   for (const double batch : scaling.batches) {
-    for (const char* what : {": seconds", ": speed-up", ": accuracy"})
+    for (const std::string& what : {std::string(": seconds"), std::string(": speed-up"), ": " + printable(metric.name)})
       table.titles.push_back(number_text(batch) + what);
   }
   for (const ScalingTable::Row& row : scaling.rows) {
@@ -73,7 +82,7 @@ TextTable scaling_rows(const ScalingTable& scaling, const std::vector<Variant>& 
       const Variant* variant = cell ? &variants[cell->variant] : nullptr;
       cells.push_back(variant ? decimal_text(variant->seconds->mean, 1) : kNothing);
       cells.push_back(cell && cell->speedup ? format("%.2f", *cell->speedup) : kNothing);
-      cells.push_back(variant ? format("%.2f %%", 100 * variant->accuracy->mean) : kNothing);
+      cells.push_back(variant ? score_text(metric, variant->accuracy->mean) : kNothing);
     }
     table.rows.push_back(cells);
   }
@@ -86,7 +95,7 @@ std::string scaling_text(const Comparison& comparison) {
     text += "\n" + printable(scaling.method) + (scaling.place.empty() ? "" : " on " + printable(scaling.place)) +
             (scaling.total ? ", total batch kept; columns are total batches\n"
                            : ", batch per rank kept; columns are batches per rank\n") +
-            to_text(scaling_rows(scaling, comparison.variants));
+            to_text(scaling_rows(comparison.metric, scaling, comparison.variants));
   }
   return text;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/options/quantities.h"
+#include "report/record/metric.h"
 #include "report/text/progress.h"
 #include "report/text/report_tables.h"
 #include "report/text/terminal.h"
@@ -78,19 +79,28 @@ struct Column {
   bool is_of_several;  // shown only if workers differ
 };
 
-std::string accuracy(const ModelScore& score) { return format("%.2f", 100 * score.accuracy); }
-std::string accuracy(const std::optional<WorkerScores>& workers, ModelScore WorkerScores::*which) {
-  return workers ? accuracy(*workers.*which) : "-";
+std::string score(const EvaluationRecord& record, const ModelScore& model) {
+  return is_accuracy(record.metric) ? format("%.2f", 100 * model.accuracy) : score_text(record.metric, model.accuracy);
+}
+std::string score(const EvaluationRecord& record, ModelScore WorkerScores::*which) {
+  return record.workers ? score(record, *record.workers.*which) : "-";
+}
+
+// "test accuracy in %", "test perplexity"
+std::string title_of(const Metric& metric) {
+  return is_accuracy(metric) ? "test accuracy in %" : "test " + metric.name;
 }
 
 // In order of importance: the last ones are dropped first if there is not enough room.
 const std::vector<Column> kColumns = {
     {"epoch", [](const EvaluationRecord& record) { return format("%.2f", record.epoch); }, false},
-    {"center", [](const EvaluationRecord& record) { return accuracy(record.center); }, false},
-    {"mean", [](const EvaluationRecord& record) { return accuracy(record.workers, &WorkerScores::mean); }, true},
-    {"best", [](const EvaluationRecord& record) { return accuracy(record.workers, &WorkerScores::best); }, true},
+    {"center", [](const EvaluationRecord& record) { return score(record, record.center); }, false},
+    {"mean", [](const EvaluationRecord& record) { return score(record, &WorkerScores::mean); }, true},
+    {"best", [](const EvaluationRecord& record) { return score(record, &WorkerScores::best); }, true},
     {"valid.",
-     [](const EvaluationRecord& record) { return record.validation ? accuracy(*record.validation) : std::string("-"); },
+     [](const EvaluationRecord& record) {
+       return record.validation ? score(record, *record.validation) : std::string("-");
+     },
      false},
     {"loss", [](const EvaluationRecord& record) { return loss_text(record.center.loss); }, false},
     {"distance", [](const EvaluationRecord& record) { return format("%.3g", record.distance_mean); }, true},
@@ -116,7 +126,7 @@ Texts evaluation_table(const std::vector<EvaluationRecord>& records, int columns
     for (std::size_t i = first; i < records.size(); ++i)
       lines[i - first + 1] += format("%*s", kWidth, column.text(records[i]).c_str());
   }
-  lines.insert(lines.begin(), are_several ? "test accuracy in % of center and workers" : "test accuracy in %");
+  lines.insert(lines.begin(), title_of(records.back().metric) + (are_several ? " of center and workers" : ""));
   return lines;
 }
 
@@ -127,7 +137,7 @@ Texts plot(const WatchedRun& run, const ScreenStyle& style, int rows) {
   // A wider plot would show little but slope.
   Texts lines = text_plot(points, {std::min(style.columns, 100), rows - 2, style.is_utf8});
   if (lines.empty()) return {};
-  lines.insert(lines.begin(), is_loss ? "loss of rank 0's batches" : "test accuracy in %");
+  lines.insert(lines.begin(), is_loss ? "loss of rank 0's batches" : title_of(run.metric()));
   const std::string from = format("epoch %.3g", points.front().x), to = format("%.3g", points.back().x);
   const auto width = static_cast<std::size_t>(std::min(style.columns, 100)) - 10;
   lines.push_back(std::string(10, ' ') + from + std::string(width - std::min(width, from.size() + to.size()), ' ') +
@@ -198,9 +208,10 @@ std::string watch_line(const WatchedRun& run) {
 }
 
 std::string evaluation_line(const EvaluationRecord& record) {
-  std::string line = format("epoch %.2f  test accuracy %.2f %%  test loss %s", record.epoch,
-                            100 * record.center.accuracy, loss_text(record.center.loss).c_str());
-  if (record.validation) line += format("  validation accuracy %.2f %%", 100 * record.validation->accuracy);
+  std::string line =
+      format("epoch %.2f  test %s  test loss %s", record.epoch,
+             named_score(record.metric, record.center.accuracy).c_str(), loss_text(record.center.loss).c_str());
+  if (record.validation) line += "  validation " + named_score(record.metric, record.validation->accuracy);
   return differ(record) ? line + describe_workers(record) : line;
 }
 

@@ -10,6 +10,7 @@
 #include "report/record/config.h"
 #include "report/record/json.h"
 #include "report/record/json_fields.h"
+#include "report/record/metric.h"
 
 namespace eave {
 namespace {
@@ -66,6 +67,7 @@ void WatchedRun::note(const std::string& line, const std::string& why) {
 void WatchedRun::take(const HeaderLine& header) {
   config_ = header.config;
   communicator_ = header.communicator;
+  metric_ = header.metric;
   model_ = header.model;
   ranks_ = static_cast<int>(header.ranks.size());
   end_.reset();
@@ -123,7 +125,8 @@ std::vector<PlotPoint> WatchedRun::losses() const {
 
 std::vector<PlotPoint> WatchedRun::accuracies() const {
   std::vector<PlotPoint> points;
-  for (const EvaluationRecord& record : evaluations_) points.push_back({record.epoch, 100 * record.center.accuracy});
+  const double factor = is_accuracy(metric_) ? 100 : 1;
+  for (const EvaluationRecord& record : evaluations_) points.push_back({record.epoch, factor * record.center.accuracy});
   return points;
 }
 

@@ -41,7 +41,8 @@ class WatchedRun {
   const StepRecord& last() const { return last_; }  // of rank 0; step 0 before the first
   RecentSteps recent() const;
   std::vector<PlotPoint> losses() const;      // of rank 0, by epoch
-  std::vector<PlotPoint> accuracies() const;  // of the consensus, in percent, by epoch
+  std::vector<PlotPoint> accuracies() const;  // of the consensus, in percent, or its metric; by epoch
+  const Metric& metric() const { return metric_; }
   const std::vector<EvaluationRecord>& evaluations() const { return evaluations_; }
   const std::optional<RunSummary>& end() const { return end_; }
   const std::optional<FailureLine>& failure() const { return failure_; }
@@ -62,6 +63,7 @@ class WatchedRun {
   void take(const OtherLine&) {}
   std::map<std::string, std::string> config_;
   std::string communicator_, model_;
+  Metric metric_;
   int ranks_ = 0, headers_ = 0;
   StepRecord last_;
   std::deque<StepRecord> recent_;  // the first record marks the begin of the time

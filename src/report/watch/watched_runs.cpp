@@ -14,6 +14,7 @@
 #include "base/options/quantities.h"
 #include "eave/check.h"
 #include "report/read/run_reader.h"
+#include "report/record/metric.h"
 #include "report/record/run_directory.h"
 #include "report/text/terminal.h"
 
@@ -129,7 +130,8 @@ double WatchedRuns::quiet_seconds() const { return seconds_since(runs_.at(newest
 std::string WatchedRuns::describe(const Entry& entry) {
   if (entry.state == kFailed) return "failed: " + entry.failure;
   if (entry.summary) {
-    return format("%6.2f %%  %s s", 100 * entry.summary->evaluation.center.accuracy,
+    const EvaluationRecord& last = entry.summary->evaluation;
+    return format("%8s  %s s", score_text(last.metric, last.center.accuracy).c_str(),
                   decimal_text(entry.summary->seconds, 1).c_str());
   }
   const WatchedRun& run = entry.follower->run();

@@ -85,8 +85,8 @@ TEST_F(OldRun, of_an_unknown_format_is_refused_by_the_name_of_the_file) {
   replace("run/config.json", "{", "{\"format\": 2,");
   expect_refused(resume, "run/config.json: it says format 2; this eave reads format 1");
   replace("run/config.json", "\"format\": 2,", "\"format\": 1,");
-  replace("run/summary.json", "{", "{\"format\": 2,");
-  expect_refused("summary run", "run/summary.json: it says format 2");
+  replace("run/summary.json", "{", "{\"format\": 3,");
+  expect_refused("summary run", "run/summary.json: it says format 3");
   replace("run/checkpoint/step-000032/rank-0.state", std::string("EAVESTAT\2", 9), std::string("EAVESTAT\3", 9));
   expect_refused(resume, "rank-0.state: its format is version 3");
   replace("exchanges.order", "order 1", "order 2");
@@ -100,8 +100,8 @@ TEST_F(OldRun, of_an_unknown_format_is_refused_by_the_name_of_the_file) {
   expect_refused("export new --npy arrays", "model.safetensors: it says eave_format 2");
   expect_refused(kOfRun + "--ranks 1 --epochs 1 --initial-parameters new --run-dir other",
                  "model.safetensors: it says eave_format 2");
-  replace("new/metrics.jsonl", R"("format":1)", R"("format":2)");
-  expect_refused("report new --html none", "metrics.jsonl line 1: it says format 2");
+  replace("new/metrics.jsonl", R"("format":1)", R"("format":3)");
+  expect_refused("report new --html none", "metrics.jsonl line 1: it says format 3");
 }
 
 }  // namespace

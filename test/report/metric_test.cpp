@@ -1,0 +1,172 @@
+// Runs with another metric than accuracy: their files, and what reports say of them.
+#include "report/record/metric.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "report/compare/comparison.h"
+#include "report/page/page_data.h"
+#include "report/record/summary.h"
+#include "report/text/report_tables.h"
+#include "report/watch/watch_screen.h"
+#include "report/watch/watched_run.h"
+#include "test/expectations.h"
+#include "test/report/made_runs.h"
+
+namespace eave {
+namespace {
+
+const Metric kPerplexity{"perplexity", true};
+
+std::string metrics_of(const Metric& metric) {
+  const MadeRuns place;
+  make_run(place, "run", {.metric = metric, .accuracies = {30, 17.5}});
+  return place.read("run/metrics.jsonl");
+}
+
+std::string refusal_of_metrics(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from, text.find('\n') + 1);
+  EXPECT_NE(at, std::string::npos);
+  const MadeRuns place;
+  place.write("run/metrics.jsonl", text.replace(at, from.size(), to));
+  return error_of([&] { read_metrics(place.path() / "run/metrics.jsonl"); }).what();
+}
+
+void make_perplexities(const MadeRuns& place) {
+  make_seeds(place, "a", {.metric = kPerplexity, .accuracies = {30, 18}}, 3, 0.1);
+  make_seeds(place, "b", {.communicator = "easgd", .metric = kPerplexity, .accuracies = {30, 17}}, 3, 0.1);
+}
+
+TEST(MetricFiles, have_format_2_and_read_back_as_they_were_written) {
+  const std::string text = metrics_of(kPerplexity);
+  EXPECT_NE(text.find(R"("format":2)"), std::string::npos);
+  EXPECT_EQ(text.find("accuracy"), std::string::npos);
+  const MadeRuns place;
+  place.write("run/metrics.jsonl", text);
+  const RunRecord run = read_metrics(place.path() / "run/metrics.jsonl");
+  EXPECT_EQ(run.metric, kPerplexity);
+  EXPECT_EQ(run.evaluations.back().record.center.accuracy, 17.5);
+  EXPECT_EQ(run.summary->evaluation.metric, kPerplexity);
+  const std::string summary = summary_text(*run.summary);
+  EXPECT_NE(summary.find(R"("test_score":17.5)"), std::string::npos);
+  EXPECT_EQ(summary_text(summary_of(summary, "here")), summary);
+}
+
+TEST(MetricFiles, of_accuracy_keep_format_1) {
+  const MadeRuns place;
+  make_run(place, "run", {.accuracies = {0.5}});
+  const std::string text = place.read("run/metrics.jsonl");
+  EXPECT_NE(text.find(R"("format":1)"), std::string::npos);
+  EXPECT_EQ(text.find("metric"), std::string::npos);
+  EXPECT_EQ(text.find("score"), std::string::npos);
+}
+
+TEST(MetricFiles, are_refused_if_the_lines_disagree_about_the_metric) {
+  const std::string text = metrics_of(kPerplexity);
+  const std::string evaluation = R"("metric":{"name":"perplexity","better":"lower"}})"
+                                 "\n";
+  EXPECT_NE(refusal_of_metrics(text, evaluation,
+                               R"("metric":{"name":"bleu","better":"lower"}})"
+                               "\n")
+                .find("metric.name is 'bleu', but must be 'perplexity', as in the header"),
+            std::string::npos);
+  EXPECT_NE(refusal_of_metrics(text, R"("better":"lower")", R"("better":"less")")
+                .find("metric.better is 'less', but must be 'lower' or 'higher'"),
+            std::string::npos);
+  EXPECT_NE(refusal_of_metrics(text, R"("format":2)", R"("format":3)").find("this eave reads format 1 to 2"),
+            std::string::npos);
+}
+
+// The values are 18.0, 18.1, 18.2 and 17.0, 17.1, 17.2.
+TEST(MetricVerdict, names_the_method_with_the_lower_value_as_winner) {
+  const MadeRuns place;
+  make_perplexities(place);
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_EQ(comparison.verdict.at(0),
+            "With one rank and batch 10, easgd won: test perplexity 17.10 after 1 epoch (95 % interval 16.85 to 17.35, "
+            "3 seeds), 1.00 less than allreduce (0.77 to 1.23, p < 0.001).");
+  EXPECT_EQ(comparison.target->accuracy, 18.2);
+  EXPECT_EQ(comparison.target->chosen_by, "the lowest that every run of every chosen variant reached");
+  EXPECT_NE(comparison.verdict.at(1).find("easgd was the fastest to test perplexity 18.2"), std::string::npos)
+      << comparison.verdict.at(1);
+}
+
+TEST(MetricVerdict, chooses_the_learning_rate_with_the_lower_validation_value) {
+  const MadeRuns place;
+  make_run(place, "slow", {.metric = kPerplexity, .accuracies = {20}, .validation = {21}});
+  make_run(place, "fast", {.metric = kPerplexity, .accuracies = {25}, .validation = {19}, .settings = {{"lr", "0.5"}}});
+  const Comparison comparison = compare_runs(read_made(place), {});
+  for (const Variant& variant : comparison.variants) EXPECT_EQ(variant.chosen, variant.learning_rate == 0.5);
+  EXPECT_EQ(comparison.variants[0].why_chosen, "learning rate 0.5 did better, by validation perplexity");
+}
+
+TEST(MetricVerdict, interpolates_the_cost_to_a_target_below) {
+  const MadeRuns place;
+  make_run(place, "run", {.metric = kPerplexity, .accuracies = {40, 20}, .seconds = 8});
+  const auto reached = reach(read_made(place).runs.at(0), 30);
+  ASSERT_TRUE(reached);
+  EXPECT_EQ(reached->seconds, 6);
+}
+
+TEST(MetricReport, leaves_out_runs_of_another_metric) {
+  const MadeRuns place;
+  make_run(place, "a", {.metric = kPerplexity, .accuracies = {20}});
+  make_run(place, "b", {.accuracies = {0.5}});
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_EQ(comparison.runs.size(), 1u);
+  EXPECT_EQ(comparison.left_out.at(0).why,
+            "its metric is accuracy, higher is better; that of the first run is perplexity, lower is better: report "
+            "them apart");
+}
+
+TEST(MetricReport, shows_the_metric_by_its_name_everywhere) {
+  const MadeRuns place;
+  make_perplexities(place);
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_NE(report_text(comparison).find("test perplexity"), std::string::npos);
+  EXPECT_EQ(report_text(comparison).find("accuracy"), std::string::npos);
+  EXPECT_NE(report_text(comparison).find("17.1 +- 0.25"), std::string::npos) << report_text(comparison);
+  EXPECT_NE(variants_csv(comparison).find(",test_perplexity,"), std::string::npos);
+  EXPECT_NE(runs_csv(comparison).find(",test_perplexity,test_loss"), std::string::npos);
+  EXPECT_NE(metrics_csv(comparison).find(",center_perplexity,"), std::string::npos);
+  EXPECT_EQ(page_data(comparison, {}).at("metric").dump(), R"({"name":"perplexity","better":"lower"})");
+  const std::string table = summary_table({*comparison.runs.front().summary});
+  EXPECT_NE(table.find("test perplexity"), std::string::npos);
+  EXPECT_NE(table.find("             18 "), std::string::npos) << table;
+}
+
+TEST(MetricReport, of_mixed_summaries_names_the_metric_in_each_row) {
+  const MadeRuns place;
+  make_run(place, "a", {.metric = kPerplexity, .accuracies = {20}});
+  make_run(place, "b", {.accuracies = {0.5}});
+  std::vector<RunSummary> rows;
+  for (const RunRecord& run : read_made(place).runs) rows.push_back(*run.summary);
+  const std::string table = summary_table(rows);
+  EXPECT_NE(table.find("perplexity 20 "), std::string::npos) << table;
+  EXPECT_NE(table.find("accuracy 50.00 % "), std::string::npos) << table;
+}
+
+TEST(MetricReport, keeps_the_table_of_accuracies) {
+  const MadeRuns place;
+  make_run(place, "b", {.accuracies = {0.5}});
+  const std::string table = summary_table({*read_made(place).runs.front().summary});
+  EXPECT_TRUE(
+      table.starts_with("communicator   ranks   test accuracy   seconds   samples/s   bytes per rank   waiting\n"
+                        "------------   -----   -------------   -------   ---------   --------------   -------\n"
+                        "allreduce          1         50.00 %       8.0"))
+      << table;
+}
+
+TEST(MetricReport, is_watched_by_name) {
+  WatchedRun run;
+  const std::string text = metrics_of(kPerplexity);
+  for (std::size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1)
+    run.take(text.substr(begin, text.find('\n', begin) - begin));
+  EXPECT_EQ(run.damage(), "");
+  EXPECT_NE(evaluation_line(run.evaluations().back()).find("test perplexity 17.5  test loss"), std::string::npos);
+  EXPECT_EQ(run.accuracies().back().y, 17.5);
+}
+
+}  // namespace
+}  // namespace eave
