@@ -17,7 +17,8 @@
  *
  * Functions are collective: all ranks call the same functions in the same order. These are not collective:
  * eave_interface, eave_rank, eave_size, eave_description, eave_traits, eave_look_ahead, eave_steps_left_out,
- * eave_spent_by, eave_abort, eave_error and eave_error_is_shared. One thread makes all calls.
+ * eave_spent_by, eave_run_loss, eave_run_fail, eave_abort, eave_error and eave_error_is_shared. One thread makes all
+ * calls.
  *
  * A function returns 0, or an exit code of eave (mpi_launch/guide/faults.md); then eave_error() gives the message.
  * After EAVE_USAGE or EAVE_CONFIGURATION nothing has been done, and the call may be made again. After another code the
@@ -51,6 +52,7 @@ enum {
 };
 
 typedef struct eave_averager eave_averager;
+typedef struct eave_run eave_run;
 
 /* The costs of averaging on this rank so far. */
 typedef struct eave_spent {
@@ -152,6 +154,31 @@ int eave_spent_by(eave_averager* averager, eave_spent* spent);
 
 /* Ends the method on all ranks, and frees the averager. */
 int eave_close(eave_averager* averager);
+
+/* Records the steps of an averager in a directory, in the formats of `eave train` (src/report/FORMATS.md), so that
+ * `eave watch`, `summary`, `report` and `plan` read it. Rank 0 writes. A step costs no communication; evaluations send
+ * what the ranks have recorded to rank 0. `settings` are lines "name=value", the same on all ranks. config.json has
+ * them, and the averager's options. These have a meaning of their own:
+ *     metric=accuracy, better=higher|lower   the number that models are judged by, and which of its values are better
+ *     batch=…   samples of a rank in a step for which eave_begin_step is told no samples
+ *     train-samples=…, test-samples=…   sizes of the data sets
+ *     model=…, data=…, optimizer=…, program=…   texts for people
+ *     optimizer-settings=…, schedule=…   the same, with the learning rate; for the header of metrics.jsonl
+ *     log-every=1   steps for each line of metrics.jsonl
+ *     overwrite=on   replaces the run that is in the directory; otherwise the directory must be new or empty
+ * Returns 73 if the directory cannot be used, or another run writes there. Close the run before its averager. */
+int eave_run_open(const char* directory, const char* settings, eave_averager* averager, eave_run** run);
+/* The mean loss of this rank's samples in the step that is under way, or else in the last one. Without it, the loss is
+ * that of eave_before_update's loss_sum. */
+int eave_run_loss(eave_run* run, double loss);
+/* Call it between eave_consensus and the next step. Rank 0's numbers count: `loss` and `score`, the value of the
+ * metric, are those of the consensus on the test set, and `validation` is a loss and a score on other samples, or null.
+ * A loss may be NaN if it is not known. An accuracy is from 0 to 1. Returns EAVE_DIVERGED if a score is not finite. */
+int eave_run_evaluate(eave_run* run, double loss, double score, const double* validation);
+/* Writes the end of the run and frees it. Returns EAVE_USAGE if the last step has not been evaluated. */
+int eave_run_close(eave_run* run);
+/* Not collective. Writes that the run has failed with this exit code, and frees it. */
+int eave_run_fail(eave_run* run, int code, const char* message);
 
 /* The message of the last call of this thread that did not return 0. */
 const char* eave_error(void);

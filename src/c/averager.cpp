@@ -75,6 +75,7 @@ void Averager::refuse_what_is_not_finite() {
 }
 
 Averager::~Averager() {
+  if (observer_) observer_->averager_is_gone();
   if (gpu_in_use == this) gpu_in_use = nullptr;
 }
 
@@ -158,6 +159,9 @@ void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere,
     throw Error(ExitCode::kUsage,
                 "nesterov=on: the parameters are ahead of the iterate, and it is not known by how much; tell it by "
                 "eave_look_ahead before the first step, or leave nesterov out if they are the iterate");
+  if (observer_ && stage_ == Stage::kBetweenSteps)
+    observer_->before_step(
+        {.samples = samples, .samples_everywhere = samples_everywhere, .learning_rate = learning_rate}, is_even);
   enter(Stage::kBetweenSteps, Stage::kComputing, "begin_step");
   step_.samples = is_even ? 1 : samples;
   step_.samples_everywhere = is_even ? workers_ : samples_everywhere;
@@ -215,6 +219,7 @@ void Averager::after_update() {
   communicator_->after_update(step_);
   replica_.device->wait();
   ++step_.index;
+  if (observer_) observer_->after_step(step_, is_left_out_);
   replicas_->after_step(step_.index - 1);
 }
 
@@ -226,6 +231,34 @@ Hash128 Averager::hash_of(ConstSlice values) {
     values = copy;
   }
   return eave::hash_of({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+}
+
+// Empty if the values are in host memory already.
+std::vector<float> Averager::on_host(ConstSlice values) {
+  if (!gpu_ || !gpu_->holds(values)) return {};
+  std::vector<float> copy(values.size());
+  gpu_->read(values, copy);
+  return copy;
+}
+
+// ‖x − c‖ / ‖c‖ of this rank's parameters x.
+double Averager::distance_from(ConstSlice center) {
+  const std::vector<float> own = on_host(replica_.parameters), other = on_host(center);
+  const ConstSlice x = own.empty() ? ConstSlice(replica_.parameters) : own;
+  const ConstSlice c = other.empty() ? center : other;
+  double difference = 0, length = 0;
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    difference += (double{x[i]} - c[i]) * (double{x[i]} - c[i]);
+    length += double{c[i]} * c[i];
+  }
+  return length > 0 ? std::sqrt(difference / length) : 0;
+}
+
+std::vector<std::pair<std::string, std::string>> Averager::given_settings() const {
+  std::vector<std::pair<std::string, std::string>> given;
+  for (const auto& setting : options_.settings())
+    if (options_.values.given(setting.first)) given.push_back(setting);
+  return given;
 }
 
 // Ranks may take different numbers of steps if no rank waits for another: with async-order=free, or if the method
@@ -257,6 +290,7 @@ ConstSlice Averager::consensus() {
 
 void Averager::write_consensus(Slice into) {
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "consensus");
+  if (observer_) observer_->before_consensus();
   agree(*counting_, [&] {
     if (gpu_ && !gpu_->holds(into))
       throw Error(ExitCode::kUsage, "consensus: what is to be written does not lie in the memory of " + gpu_->name());
@@ -273,6 +307,7 @@ void Averager::write_consensus(Slice into) {
   replicas_->compare();
   warn_if_untrained(into);
   is_gone_on_ = false;
+  if (observer_) observer_->after_consensus(distance_from(into));
 }
 
 // Warns if the consensus still is the model that the ranks began with.

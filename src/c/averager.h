@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "c/averager_options.h"
 #include "c/finite_gate.h"
+#include "c/step_observer.h"
 #include "eave/communicator.h"
 #include "eave/decorators.h"
 #include "eave/update_steps.h"
@@ -55,6 +56,16 @@ class Averager {
   std::int64_t steps_left_out() const { return gate_->left_out(); }
   TransportCounters counters() const { return counting_->counters(); }
   double seconds_waiting() const { return communicator_->costs().seconds_waiting; }
+  int ranks() const { return workers_; }
+  std::string device_name() const { return replica_.device->name(); }
+  // The options in force, and those of them that somebody gave, as names and texts.
+  std::vector<std::pair<std::string, std::string>> settings() const { return options_.settings(); }
+  std::vector<std::pair<std::string, std::string>> given_settings() const;
+
+  // The observer is not owned, and there is one at a time; nullptr: none. It is told when this object ends.
+  void observe(StepObserver* observer) { observer_ = observer; }
+  bool is_observed() const { return observer_ != nullptr; }
+  bool is_observed_by(const StepObserver* observer) const { return observer_ == observer; }
 
  private:
   enum class Stage { kBetweenSteps, kComputing, kUpdating };
@@ -74,6 +85,8 @@ class Averager {
   void require_equal_steps();
   ConstSlice consensus();
   void warn_if_untrained(ConstSlice values);
+  std::vector<float> on_host(ConstSlice values);
+  double distance_from(ConstSlice center);
 
   AveragerOptions options_;
   std::unique_ptr<Device> gpu_;      // nullptr: all values are in host memory
@@ -87,6 +100,7 @@ class Averager {
   std::optional<ReplicaComparison> replicas_;
   int workers_ = 1;
   Step step_;
+  StepObserver* observer_ = nullptr;
   Stage stage_ = Stage::kBetweenSteps;
   bool averages_ = false, is_left_out_ = false;  // in this step
   bool is_gone_on_ = false;                      // has begun a step since the last consensus

@@ -29,6 +29,12 @@ std::string describe(const InterfaceCall& call) {
       return "takes values from rank 0";
     case InterfaceCall::Function::kCompare:
       return "compares its model with the other ranks";
+    case InterfaceCall::Function::kRunOpen:
+      return "opens a run";
+    case InterfaceCall::Function::kRunEvaluate:
+      return "records an evaluation";
+    case InterfaceCall::Function::kRunClose:
+      return "closes its run";
     case InterfaceCall::Function::kStop:
       break;
   }

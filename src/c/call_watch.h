@@ -16,7 +16,19 @@ namespace eave {
 
 // A collective call of a rank. `step`: the step that the rank is in, from 1; between steps, the last one done.
 struct InterfaceCall {
-  enum class Function : std::int64_t { kOpen, kStep, kConsensus, kClose, kSum, kBroadcast, kCompare, kStop };
+  enum class Function : std::int64_t {
+    kOpen,
+    kStep,
+    kConsensus,
+    kClose,
+    kSum,
+    kBroadcast,
+    kCompare,
+    kStop,
+    kRunOpen,
+    kRunEvaluate,
+    kRunClose
+  };
   Function function = Function::kStep;
   std::int64_t step = 0;
   // Whether the call is numbered. Numbered calls come in the same order on all ranks. If a method lets ranks take steps

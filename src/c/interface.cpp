@@ -8,15 +8,12 @@
 #include <vector>
 
 #include "c/averager.h"
+#include "c/averager_handle.h"
 #include "c/session.h"
 #include "eave.h"
 #include "eave/agreement.h"
 #include "eave/decorators.h"
 #include "transport/core/failure.h"
-
-struct eave_averager {
-  eave::Averager averager;
-};
 
 namespace {
 
@@ -85,6 +82,12 @@ void require(const void* pointer, const char* what) {
 }
 
 }  // namespace
+
+int eave::call_in_session(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work) {
+  return in_session(call, work);
+}
+
+int eave::call_here(const std::function<void()>& work) { return code_of(work); }
 
 int eave_interface() { return EAVE_INTERFACE; }
 const char* eave_error() { return last_error.c_str(); }

@@ -26,7 +26,7 @@ const std::map<std::string, Rooms> kFriends = {
     {"data", {"device"}},
     {"communicator", {"transport", "device"}},
     {"checkpoint", {"communicator"}},
-    {"c", {"communicator", "optim", "guard"}},
+    {"c", {"communicator", "optim", "guard", "report"}},
     {"report", {"base"}},
     {"train", {"nn", "optim", "data", "checkpoint", "guard"}},
     {"app", {"train", "report"}},

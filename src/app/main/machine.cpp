@@ -1,7 +1,5 @@
 #include "app/main/machine.h"
 
-#include <sched.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,21 +95,6 @@ std::string openmp_binding() {
   return "";
 }
 
-std::string core_binding() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return "?";
-  std::string text;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &set)) continue;
-    int last = core;
-    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) ++last;
-    text += (text.empty() ? "" : ",") + std::to_string(core) + (last > core ? "-" + std::to_string(last) : "");
-    core = last;
-  }
-  return text;
-}
-
 int core_count(const std::string& cores) { return static_cast<int>(parse_cores(cores).size()); }
 
 GroupLimits limiting_group() {
@@ -119,12 +102,6 @@ GroupLimits limiting_group() {
   if (limits.memory_bytes / ::sysconf(_SC_PAGESIZE) >= ::sysconf(_SC_PHYS_PAGES)) limits.memory_bytes = -1;
   if (limits.cores >= static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN))) limits.cores = -1;
   return limits;
-}
-
-std::int64_t peak_memory_bytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
 std::string rank_table(const std::vector<RankFacts>& ranks) {

@@ -5,17 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "base/process_facts.h"
 #include "eave/transport.h"
 #include "report/record/metrics_writer.h"
 
 namespace eave {
 
-std::string core_binding();  // cores this process may run on: "0-3,8"
 // Names an environment variable that makes OpenMP bind this process to one core, and what to do about it; "" if there
 // is none.
 std::string openmp_binding();
 int core_count(const std::string& cores);  // number of cores in such a list
-std::int64_t peak_memory_bytes();          // largest resident set so far
 
 // The limits of the control groups that are lower than what the machine has. Any other limit is -1.
 GroupLimits limiting_group();

@@ -1,0 +1,247 @@
+#include "c/run_recorder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "base/host.h"
+#include "base/options/number_text.h"
+#include "base/process_facts.h"
+#include "c/stderr_message.h"
+#include "eave/agreement.h"
+#include "eave/check.h"
+#include "report/record/config.h"
+#include "report/record/metric.h"
+#include "report/record/run_directory.h"
+#include "report/record/summary.h"
+
+namespace eave {
+namespace {
+
+constexpr double kMostScore = 1e39;  // readers refuse larger numbers
+constexpr std::chrono::seconds kUntold{1};
+
+std::string text_of_rank(const std::string& device) { return host_name() + "\n" + device + "\n" + core_binding(); }
+
+RankFacts facts_from(const std::string& text) {
+  const std::size_t device = text.find('\n'), cores = text.find('\n', device + 1);
+  return {text.substr(0, device), text.substr(device + 1, cores - device - 1), text.substr(cores + 1), {}};
+}
+
+// The description without its warnings.
+std::string equation_in(const std::string& description) {
+  return description.substr(0, description.find("\nwarning: "));
+}
+
+void require_score(const Metric& metric, const char* what, double value) {
+  if (!(std::abs(value) <= kMostScore)) {
+    throw Error(ExitCode::kDiverged, "training diverged: the " + std::string(what) + metric.name +
+                                         " of the consensus is not finite; try a smaller learning rate, or warm-up");
+  }
+  if (is_accuracy(metric) && !(value >= 0 && value <= 1))
+    throw Error(ExitCode::kUsage, "evaluate: " + std::string(what) + "accuracy is " + number_text(value) +
+                                      "; expected a share from 0 to 1");
+}
+
+}  // namespace
+
+struct RunRecorder::Files {
+  // The directory exists. The lock comes first: nobody else may write there meanwhile.
+  Files(const OutputFolder& run, bool overwrite, const Averager& averager)
+      : folder(run),
+        lock(run, kRunLock, "--run-dir " + run.path().string()),
+        stragglers(averager.ranks(), averager.traits().exchanges_together) {
+    prepare_run_directory(run, overwrite);
+    metrics.emplace(run / "metrics.jsonl", warn);
+  }
+
+  OutputFolder folder;
+  DirectoryLock lock;
+  std::optional<MetricsWriter> metrics;
+  Stragglers stragglers;
+  std::chrono::steady_clock::time_point written = std::chrono::steady_clock::now();  // rank 0's own records
+};
+
+struct RunRecorder::Report {
+  double distance = 0, seconds = 0, waiting = 0;
+  std::int64_t steps = 0, samples = 0, bytes = 0, nonfinite = 0, memory = 0;
+};
+
+RunRecorder::RunRecorder(Transport& transport, Averager& averager, const std::string& directory,
+                         const std::string& settings)
+    : averager_(&averager) {
+  require_same(transport, settings);
+  agree(transport, [&] {
+    if (averager.is_observed())
+      throw Error(ExitCode::kUsage, "another run records this averager; close that one first");
+    settings_ = parse_run_settings(settings, averager.given_settings(), averager.settings());
+  });
+  let_first_judge(transport, [&] { begin_files(directory); });
+  write_header(transport);
+  records_.emplace(averager, settings_);
+  averager.observe(this);
+}
+
+RunRecorder::~RunRecorder() {
+  if (averager_ && averager_->is_observed_by(this)) averager_->observe(nullptr);
+}
+
+void RunRecorder::begin_files(const std::string& directory) {
+  const OutputFolder folder(directory);
+  create_run_directory(folder, settings_.overwrite);
+  files_ = std::make_unique<Files>(folder, settings_.overwrite, *averager_);
+  write_config(folder / "config.json", settings_.config);
+}
+
+void RunRecorder::write_header(Transport& transport) {
+  const std::vector<std::string> ranks = transport.gather(text_of_rank(averager_->device_name()));
+  let_first_judge(transport, [&] {
+    RunHeader header;
+    header.version = EAVE_VERSION;
+    header.metric = settings_.metric;
+    header.config = settings_.config;
+    header.communicator = setting_in(settings_.config, "communicator");
+    header.equation = equation_in(averager_->description());
+    header.optimizer = settings_.optimizer;
+    header.learning_rate = settings_.learning_rate;
+    header.model = settings_.model;
+    header.parameters = static_cast<std::int64_t>(averager_->size());
+    header.train_samples = settings_.train_samples;
+    header.test_samples = settings_.test_samples;
+    for (const std::string& rank : ranks) header.ranks.push_back(facts_from(rank));
+    files_->metrics->write_header(header);
+  });
+}
+
+void RunRecorder::before_step(const Step& step, bool is_even) {
+  records_->before_step(step, is_even);
+  distance_.reset();
+  is_evaluated_ = false;
+  if (!files_ || std::chrono::steady_clock::now() - files_->written < kUntold) return;
+  files_->written = std::chrono::steady_clock::now();
+  const std::vector<StepRecord> mine = records_->take();
+  files_->stragglers.add(0, mine);
+  files_->metrics->write_steps(0, mine);
+}
+
+void RunRecorder::after_step(const Step& step, bool is_left_out) { records_->after_step(step, is_left_out); }
+
+void RunRecorder::require_averager() const {
+  if (!averager_)
+    throw Error(ExitCode::kUsage, "the averager of this run is closed: close the run before its averager");
+}
+
+RunRecorder::Report RunRecorder::report() const {
+  return {distance_.value_or(0), records_->seconds(), records_->waiting(),   records_->steps(),
+          records_->samples(),   records_->bytes(),   records_->nonfinite(), peak_memory_bytes()};
+}
+
+// On rank 0: writes the records of all ranks, and returns their reports.
+std::vector<RunRecorder::Report> RunRecorder::gather(Transport& transport) {
+  const Report mine = report();
+  const std::vector<StepRecord> records = records_->take();
+  std::string packed(reinterpret_cast<const char*>(&mine), sizeof mine);
+  packed.append(reinterpret_cast<const char*>(records.data()), records.size() * sizeof(StepRecord));
+  const std::vector<std::string> all = transport.gather(packed);
+  std::vector<Report> reports;
+  if (!files_) return reports;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    std::memcpy(&reports.emplace_back(), all[rank].data(), sizeof(Report));
+    std::vector<StepRecord> told((all[rank].size() - sizeof(Report)) / sizeof(StepRecord));
+    if (!told.empty()) std::memcpy(told.data(), all[rank].data() + sizeof(Report), told.size() * sizeof(StepRecord));
+    files_->stragglers.add(static_cast<int>(rank), told);
+    files_->metrics->write_steps(static_cast<int>(rank), told);
+  }
+  return reports;
+}
+
+EvaluationRecord RunRecorder::record_of(const ConsensusScores& scores, const std::vector<Report>& reports) const {
+  EvaluationRecord record;
+  record.metric = settings_.metric;
+  record.center = scores.test;
+  record.validation = scores.validation;
+  record.seconds = records_->seconds();
+  record.evaluation_seconds = records_->seconds_paused();
+  record.distance_min = record.distance_max = reports.front().distance;
+  for (const Report& each : reports) {
+    record.step = std::max(record.step, each.steps);  // ranks may take steps independently
+    record.samples = std::max(record.samples, each.samples);
+    record.distance_min = std::min(record.distance_min, each.distance);
+    record.distance_max = std::max(record.distance_max, each.distance);
+    record.distance_mean += each.distance / static_cast<double>(reports.size());
+  }
+  const auto size = static_cast<double>(settings_.train_samples);
+  record.epoch = size > 0 ? static_cast<double>(record.samples) / size : 0;
+  return record;
+}
+
+void RunRecorder::evaluate(Transport& transport, const ConsensusScores& scores) {
+  agree(transport, [&] {
+    require_averager();
+    if (!distance_)
+      throw Error(ExitCode::kUsage,
+                  "evaluate: no consensus has been written since the last step, and only that is "
+                  "evaluated");
+    if (transport.rank() != 0) return;
+    require_score(settings_.metric, "test ", scores.test.accuracy);
+    if (scores.validation) require_score(settings_.metric, "validation ", scores.validation->accuracy);
+  });
+  const std::vector<Report> reports = gather(transport);
+  is_evaluated_ = true;
+  if (!files_) return;
+  files_->stragglers.meet();
+  evaluation_ = record_of(scores, reports);
+  files_->metrics->write_evaluation(*evaluation_);
+}
+
+RunSummary RunRecorder::summary_of(const std::vector<Report>& reports) const {
+  RunSummary summary;
+  summary.communicator = setting_in(settings_.config, "communicator");
+  summary.model = settings_.model;
+  summary.data = settings_.data;
+  summary.ranks = summary.workers = averager_->ranks();
+  summary.evaluation = *evaluation_;
+  summary.steps = evaluation_->step;
+  summary.epochs = evaluation_->epoch;
+  summary.samples = evaluation_->samples;
+  for (const Report& each : reports) {
+    summary.seconds = std::max(summary.seconds, each.seconds);
+    summary.bytes_per_rank = std::max(summary.bytes_per_rank, each.bytes);
+    summary.peak_memory_bytes = std::max(summary.peak_memory_bytes, each.memory);
+    summary.nonfinite += each.nonfinite;
+    if (each.seconds > 0) summary.waiting_share += each.waiting / each.seconds / static_cast<double>(reports.size());
+  }
+  summary.waiting_share = std::min(summary.waiting_share, 1.0);
+  if (summary.seconds > 0) summary.samples_per_second = static_cast<double>(summary.samples) / summary.seconds;
+  summary.times_of_ranks = files_->stragglers.times();
+  return summary;
+}
+
+void RunRecorder::close(Transport& transport) {
+  agree(transport, [&] {
+    require_averager();
+    if (is_evaluated_) return;
+    throw Error(ExitCode::kUsage, "the run has no evaluation after its last step, " +
+                                      std::to_string(records_->steps()) +
+                                      ": evaluate the consensus once more before the run is closed");
+  });
+  const std::vector<Report> reports = gather(transport);
+  let_first_judge(transport, [&] {
+    const RunSummary summary = summary_of(reports);
+    if (files_->metrics->lost() > 0)
+      warn("metrics.jsonl lacks " + count_text(files_->metrics->lost(), "line") + " that could not be written");
+    files_->metrics->write_end(summary);
+    write_summary(files_->folder / "summary.json", summary);
+  });
+  files_.reset();
+}
+
+void RunRecorder::fail(const Error& error) {
+  if (!files_) return;
+  files_->metrics->write_steps(0, records_->take());
+  files_->metrics->write_failure(error);
+  files_.reset();
+}
+
+}  // namespace eave

@@ -1,0 +1,32 @@
+// What a program says of a run that it records.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "eave/recorder.h"
+
+namespace eave {
+
+struct RunSettings {
+  std::map<std::string, std::string> config;  // for config.json: what was said, and the averager's options
+  Metric metric;
+  std::string model, data, optimizer, learning_rate;
+  std::int64_t train_samples = 0, test_samples = 0;
+  std::int64_t batch = 0;  // samples of each rank in a step whose samples are not told; 0: not known
+  std::int64_t every = 1;  // steps of a line in metrics.jsonl
+  bool overwrite = false;
+};
+
+using AveragerSettings = std::vector<std::pair<std::string, std::string>>;
+
+// `text`: the settings of eave_run_open. `given`: the averager's options that somebody gave; `defaults`: all its
+// options. Throws Error(kUsage) if a line has no name, comes twice, contradicts an option of the averager, or if a
+// number is none.
+RunSettings parse_run_settings(const std::string& text, const AveragerSettings& given,
+                               const AveragerSettings& defaults);
+
+}  // namespace eave

@@ -1,0 +1,22 @@
+// Follows the steps of an Averager.
+#pragma once
+
+#include "eave/update_steps.h"
+
+namespace eave {
+
+// The transport's thread makes all calls but the last.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  // Before the step changes anything. `is_even`: the caller has not told how many samples the step has. Throws
+  // Error(kUsage) if the step must not be taken.
+  virtual void before_step(const Step& step, bool is_even) = 0;
+  virtual void after_step(const Step& step, bool is_left_out) = 0;
+  virtual void before_consensus() = 0;
+  // `distance`: ‖x − c‖ / ‖c‖ of this rank's parameters x from the consensus c.
+  virtual void after_consensus(double distance) = 0;
+  virtual void averager_is_gone() = 0;
+};
+
+}  // namespace eave

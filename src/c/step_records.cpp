@@ -1,0 +1,123 @@
+#include "c/step_records.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "eave/check.h"
+#include "eave/decorators.h"
+
+namespace eave {
+
+StepRecords::Totals StepRecords::Totals::operator-(const Totals& other) const {
+  return {waiting - other.waiting, exchanging - other.exchanging, bytes - other.bytes};
+}
+
+StepRecords::StepRecords(const Averager& averager, const RunSettings& settings)
+    : averager_(averager),
+      train_samples_(static_cast<double>(settings.train_samples)),
+      batch_(settings.batch),
+      every_(settings.every) {}
+
+StepRecords::Totals StepRecords::totals() const {
+  const TransportCounters counters = averager_.counters();
+  return {averager_.seconds_waiting(), counters.seconds, counters.bytes};
+}
+
+// The seconds since the last call, or since the last change of mark_.
+double StepRecords::lap() {
+  const Clock::time_point now = Clock::now();
+  return std::chrono::duration<double>(now - std::exchange(mark_, now)).count();
+}
+
+void StepRecords::before_step(const Step& step, bool is_even) {
+  const std::int64_t ranks = averager_.ranks();
+  if (batch_ > 0 && !is_even && step.samples_everywhere > batch_ * ranks) {
+    throw Error(ExitCode::kUsage, "begin_step: " + std::to_string(step.samples_everywhere) +
+                                      " samples on all ranks, but the run's batch of " + std::to_string(batch_) +
+                                      " allows " + std::to_string(batch_ * ranks) + ": give the largest batch");
+  }
+  complete_step();
+  const double between = lap();
+  if (is_paused_) {
+    told_ = totals() - partial_;
+    is_paused_ = false;
+  } else {
+    seconds_ += between;
+    loading_ += between;
+  }
+  const std::int64_t of_even = batch_ > 0 ? batch_ : 1;
+  samples_of_step_ = is_even ? of_even : step.samples;
+  samples_everywhere_ = is_even ? of_even * ranks : step.samples_everywhere;
+  learning_rate_ = step.learning_rate;
+  loss_.reset();
+}
+
+void StepRecords::after_step(const Step& step, bool is_left_out) {
+  seconds_ += lap();
+  ++steps_;
+  samples_ += samples_everywhere_;
+  if (is_left_out) ++nonfinite_;
+  if (!loss_ && step.loss_sum != 0 && samples_of_step_ > 0)
+    loss_ = step.loss_sum / static_cast<double>(samples_of_step_);
+  is_incomplete_ = true;
+  if (steps_ % every_ == 0) unfinished_ = make_record();
+}
+
+StepRecord StepRecords::make_record() {
+  const Totals now = totals(), of_these = now - std::exchange(told_, now);
+  const double whole = seconds_ - std::exchange(seconds_told_, seconds_);
+  StepRecord record;
+  record.step = steps_;
+  record.samples = samples_;
+  record.epoch = epochs();
+  record.learning_rate = learning_rate_;
+  record.seconds = seconds_;
+  record.loading = std::exchange(loading_, 0);
+  record.waiting = std::clamp(of_these.waiting, 0.0, std::max(whole - record.loading, 0.0));
+  record.exchanging = of_these.exchanging;
+  record.computing = std::max(whole - record.loading - record.waiting, 0.0);
+  record.bytes = of_these.bytes;
+  record.nonfinite = nonfinite_ - std::exchange(nonfinite_told_, nonfinite_);
+  partial_ = {};
+  waiting_ += record.waiting;
+  bytes_ += record.bytes;
+  return record;
+}
+
+void StepRecords::complete_step() {
+  if (!is_incomplete_) return;
+  is_incomplete_ = false;
+  if (loss_ && std::isfinite(*loss_) && samples_of_step_ > 0) {
+    loss_sum_ += *loss_ * static_cast<double>(samples_of_step_);
+    loss_samples_ += samples_of_step_;
+  }
+  if (!unfinished_) return;
+  const double sum = std::exchange(loss_sum_, 0);
+  const auto samples = static_cast<double>(std::exchange(loss_samples_, 0));
+  unfinished_->loss = samples > 0 ? sum / samples : std::numeric_limits<double>::quiet_NaN();
+  records_.push_back(*unfinished_);
+  unfinished_.reset();
+}
+
+void StepRecords::before_consensus() {
+  complete_step();
+  if (is_paused_) return;
+  const double between = lap();
+  seconds_ += between;
+  loading_ += between;
+  partial_ = totals() - told_;
+  is_paused_ = true;
+}
+
+std::vector<StepRecord> StepRecords::take() { return std::exchange(records_, {}); }
+
+double StepRecords::seconds_paused() const {
+  return is_paused_ ? std::chrono::duration<double>(Clock::now() - mark_).count() : 0;
+}
+
+double StepRecords::epochs() const { return train_samples_ > 0 ? static_cast<double>(samples_) / train_samples_ : 0; }
+
+}  // namespace eave

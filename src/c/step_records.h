@@ -1,0 +1,72 @@
+// Turns the steps of an Averager into the records of metrics.jsonl. Training time runs from the first step on, but not
+// from a consensus to the next step, in which the program evaluates or saves.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "c/averager.h"
+#include "c/run_settings.h"
+#include "eave/recorder.h"
+
+namespace eave {
+
+class StepRecords {
+ public:
+  StepRecords(const Averager& averager, const RunSettings& settings);
+
+  // These are called at the moments that StepObserver describes.
+  void before_step(const Step& step, bool is_even);
+  void after_step(const Step& step, bool is_left_out);
+  void before_consensus();
+  // The mean loss of this rank's samples in the step that is under way, or else in the last one. It replaces the
+  // loss_sum of the step.
+  void set_loss(double mean) { loss_ = mean; }
+
+  std::vector<StepRecord> take();  // records that are complete, since the last call
+
+  double seconds_paused() const;  // since the consensus
+  // Totals so far.
+  std::int64_t steps() const { return steps_; }
+  std::int64_t samples() const { return samples_; }
+  double epochs() const;
+  double seconds() const { return seconds_; }
+  double waiting() const { return waiting_; }
+  std::int64_t bytes() const { return bytes_; }
+  std::int64_t nonfinite() const { return nonfinite_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Totals {
+    double waiting = 0, exchanging = 0;
+    std::int64_t bytes = 0;
+    Totals operator-(const Totals& other) const;
+  };
+
+  Totals totals() const;
+  double lap();
+  void complete_step();
+  StepRecord make_record();
+
+  const Averager& averager_;
+  const double train_samples_;
+  const std::int64_t batch_, every_;
+  std::vector<StepRecord> records_;
+  bool is_paused_ = true;
+  Clock::time_point mark_ = Clock::now();  // time is accounted for up to here
+  Totals told_;                            // at the last record
+  Totals partial_;                         // since then, at the pause
+  std::int64_t steps_ = 0, samples_ = 0, bytes_ = 0, nonfinite_ = 0, nonfinite_told_ = 0;
+  double seconds_ = 0, seconds_told_ = 0, loading_ = 0, waiting_ = 0, learning_rate_ = 0;
+  // Of the last step.
+  std::int64_t samples_of_step_ = 0, samples_everywhere_ = 0;
+  std::optional<double> loss_;
+  bool is_incomplete_ = false;            // its loss may still come
+  std::optional<StepRecord> unfinished_;  // lacks the loss
+  double loss_sum_ = 0;                   // of the samples below, since the last record
+  std::int64_t loss_samples_ = 0;
+};
+
+}  // namespace eave

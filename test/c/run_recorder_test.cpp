@@ -1,0 +1,203 @@
+// Tests the run directories of programs with a training loop of their own: what readers of runs find in them.
+#include "c/run_recorder.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+
+#include "eave/agreement.h"
+#include "report/read/run_reader.h"
+#include "report/record/config.h"
+#include "report/record/run_directory.h"
+#include "test/expectations.h"
+#include "test/temporary_directory.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const kRunSettings =
+    "metric=perplexity\nbetter=lower\nbatch=4\ntrain-samples=16\nmodel=line\ndata=none\nname=a";
+
+// One rank of a job with a model of two parameters.
+class RecordedRank {
+ public:
+  RecordedRank(Transport& transport, const std::string& options)
+      : transport_(transport), averager_(transport, options, x_, g_) {}
+
+  Averager& averager() { return averager_; }
+
+  void step(std::int64_t samples = 0, double loss_sum = 0) {
+    averager_.begin_step(samples, samples * transport_.size(), 0.1);
+    for (std::size_t k = 0; k < x_.size(); ++k) g_[k] = x_[k] - static_cast<float>(transport_.rank());
+    if (averager_.before_update(loss_sum))
+      for (std::size_t k = 0; k < x_.size(); ++k) x_[k] -= 0.1f * g_[k];
+    averager_.after_update();
+  }
+
+  void consensus() { averager_.write_consensus(center_); }
+
+ private:
+  Transport& transport_;
+  std::vector<float> x_{1, 2}, g_{0, 0}, center_{0, 0};
+  Averager averager_;
+};
+
+std::string path_in(const TemporaryDirectory& place) { return place.path() / "run"; }
+
+TEST(RunRecorder, writes_a_run_that_readers_accept) {
+  const TemporaryDirectory place;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
+    RunRecorder run(transport, rank.averager(), path_in(place), kRunSettings);
+    for (int step = 0; step < 3; ++step) {
+      rank.step();
+      run.set_loss(step + transport.rank());
+    }
+    rank.consensus();
+    run.evaluate(transport, {{3, 20}, ModelScore{3.5, 30}});
+    rank.step(2, 8);
+    rank.consensus();
+    run.evaluate(transport, {{2, 10}, {}});
+    run.close(transport);
+    rank.averager().finish();
+  });
+  const RunRecord run = read_run(path_in(place));
+  EXPECT_EQ(run.end, RunEnd::kFinished);
+  EXPECT_EQ(run.metric, (Metric{"perplexity", true}));
+  EXPECT_EQ(run.ranks, 2);
+  EXPECT_EQ(run.settings.at("communicator"), "easgd");
+  EXPECT_EQ(run.settings.at("tau"), "2");
+  EXPECT_EQ(run.settings.at("name"), "a");
+  ASSERT_EQ(run.evaluations.size(), 2u);
+  EXPECT_EQ(run.evaluations[0].record.samples, 3 * 4 * 2);
+  EXPECT_EQ(run.evaluations[0].record.epoch, 1.5);
+  EXPECT_EQ(run.evaluations[0].record.validation->accuracy, 30);
+  EXPECT_GT(run.evaluations[0].record.distance_min, 0);
+  EXPECT_EQ(run.evaluations[1].record.samples, 3 * 4 * 2 + 2 * 2);
+  EXPECT_EQ(run.summary->evaluation.center.accuracy, 10);
+  EXPECT_EQ(run.summary->steps, 4);
+  EXPECT_GT(run.summary->bytes_per_rank, 0);
+  ASSERT_EQ(run.steps.size(), 4u);
+  EXPECT_EQ(run.steps[2].loss, 2);
+  EXPECT_EQ(run.steps[3].loss, 4);  // loss_sum 8 of 2 samples
+  EXPECT_EQ(state_of_run(path_in(place)), RunState::kFinished);
+  EXPECT_FALSE(fs::exists(fs::path(path_in(place)) / kRunLock));
+}
+
+TEST(RunRecorder, writes_a_line_of_each_rank_per_interval) {
+  const TemporaryDirectory place;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
+    RunRecorder run(transport, rank.averager(), path_in(place), "log-every=2");
+    for (int step = 0; step < 6; ++step) rank.step();
+    rank.consensus();
+    run.evaluate(transport, {{1, 0.5}, {}});
+    run.close(transport);
+    rank.averager().finish();
+  });
+  const RunRecord run = read_run(path_in(place));
+  EXPECT_EQ(run.metric, Metric{});
+  EXPECT_EQ(run.steps.size(), 3u);
+  EXPECT_EQ(run.summary->times_of_ranks.size(), 2u);
+  EXPECT_EQ(read_config(fs::path(path_in(place)) / "config.json").at("model"), "not named");
+}
+
+// Runs `work` on one rank with a run, and returns the message of its error.
+std::string refusal(const TemporaryDirectory& place, const std::string& settings,
+                    const std::function<void(Transport&, RecordedRank&, RunRecorder&)>& work) {
+  std::string message;
+  on_ranks({"loopback", 1}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
+    message = error_of([&] {
+                RunRecorder run(transport, rank.averager(), path_in(place), settings);
+                work(transport, rank, run);
+              }).what();
+  });
+  return message;
+}
+
+const auto kNothing = [](Transport&, RecordedRank&, RunRecorder&) {};
+
+TEST(RunRecorder, refuses_a_run_whose_last_step_was_not_evaluated) {
+  const TemporaryDirectory place;
+  EXPECT_EQ(refusal(place, "",
+                    [](Transport& transport, RecordedRank& rank, RunRecorder& run) {
+                      rank.consensus();
+                      run.evaluate(transport, {{1, 0.5}, {}});
+                      rank.step();
+                      run.close(transport);
+                    }),
+            "the run has no evaluation after its last step, 1: evaluate the consensus once more before the run is "
+            "closed");
+}
+
+TEST(RunRecorder, refuses_scores_that_no_consensus_can_have) {
+  const auto evaluate = [](double score) {
+    return [score](Transport& transport, RecordedRank& rank, RunRecorder& run) {
+      rank.step();
+      rank.consensus();
+      run.evaluate(transport, {{1, score}, {}});
+    };
+  };
+  const TemporaryDirectory a, b, c;
+  EXPECT_EQ(refusal(a, "", evaluate(50)), "evaluate: test accuracy is 50; expected a share from 0 to 1");
+  EXPECT_NE(
+      refusal(b, "metric=perplexity\nbetter=lower", evaluate(INFINITY)).find("the test perplexity of the consensus"),
+      std::string::npos);
+  EXPECT_NE(refusal(c, "",
+                    [](Transport& transport, RecordedRank& rank, RunRecorder& run) {
+                      rank.consensus();
+                      rank.step();
+                      run.evaluate(transport, {{1, 1}, {}});
+                    })
+                .find("no consensus has been written since the last step"),
+            std::string::npos);
+}
+
+TEST(RunRecorder, refuses_settings_that_contradict_the_averager) {
+  const TemporaryDirectory place;
+  EXPECT_EQ(refusal(place, "lr=0.3", kNothing),
+            "settings of the run: lr=0.3, but the averager has lr=0.1: leave it out");
+  EXPECT_EQ(refusal(place, "batch=x", kNothing), "settings of the run: batch=x: expected a whole number from 1 up");
+  EXPECT_EQ(refusal(place, "better=less", kNothing),
+            "settings of the run: better=less: expected higher or lower, which values of the metric are better");
+}
+
+TEST(RunRecorder, refuses_a_directory_that_holds_a_run) {
+  const TemporaryDirectory place;
+  EXPECT_NE(refusal(place, "batch=4", [](Transport&, RecordedRank& rank, RunRecorder&) { rank.step(5); })
+                .find("5 samples on all ranks, but the run's batch of 4 allows 4"),
+            std::string::npos);
+  EXPECT_NE(refusal(place, "", kNothing).find("is not empty"), std::string::npos);
+}
+
+TEST(RunRecorder, records_a_failure_as_the_end) {
+  const TemporaryDirectory place;
+  on_ranks({"loopback", 1}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
+    RunRecorder run(transport, rank.averager(), path_in(place), "");
+    rank.step();
+    run.fail(Error(ExitCode::kDiverged, "it diverged"));
+  });
+  EXPECT_EQ(state_of_run(path_in(place)), RunState::kDiverged);
+  EXPECT_EQ(read_run(path_in(place)).why, "it diverged");
+}
+
+TEST(RunRecorder, notices_that_its_averager_is_gone) {
+  const TemporaryDirectory place;
+  on_ranks({"loopback", 1}, [&](Transport& transport) {
+    auto rank = std::make_unique<RecordedRank>(transport, "communicator=allreduce lr=0.1");
+    RunRecorder run(transport, rank->averager(), path_in(place), "");
+    rank.reset();
+    EXPECT_STREQ(error_of([&] { run.close(transport); }).what(),
+                 "the averager of this run is closed: close the run before its averager");
+  });
+}
+
+}  // namespace
+}  // namespace eave
