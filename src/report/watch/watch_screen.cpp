@@ -77,6 +77,7 @@ struct Column {
   const char* title;
   std::string (*text)(const EvaluationRecord&);
   bool is_of_several;  // shown only if workers differ
+  bool is_of_workers = false;
 };
 
 std::string score(const EvaluationRecord& record, const ModelScore& model) {
@@ -95,8 +96,8 @@ std::string title_of(const Metric& metric) {
 const std::vector<Column> kColumns = {
     {"epoch", [](const EvaluationRecord& record) { return format("%.2f", record.epoch); }, false},
     {"center", [](const EvaluationRecord& record) { return score(record, record.center); }, false},
-    {"mean", [](const EvaluationRecord& record) { return score(record, &WorkerScores::mean); }, true},
-    {"best", [](const EvaluationRecord& record) { return score(record, &WorkerScores::best); }, true},
+    {"mean", [](const EvaluationRecord& record) { return score(record, &WorkerScores::mean); }, true, true},
+    {"best", [](const EvaluationRecord& record) { return score(record, &WorkerScores::best); }, true, true},
     {"valid.",
      [](const EvaluationRecord& record) {
        return record.validation ? score(record, *record.validation) : std::string("-");
@@ -118,7 +119,9 @@ Texts evaluation_table(const std::vector<EvaluationRecord>& records, int columns
   const bool are_validated = records.back().validation.has_value();
   const std::size_t first = records.size() - std::min(records.size(), most - 2);
   Texts lines(records.size() - first + 1);
+  const bool have_workers = is_accuracy(records.back().metric);  // with another metric, only the center is evaluated
   for (const Column& column : kColumns) {
+    if (column.is_of_workers && !have_workers) continue;
     if ((column.is_of_several && !are_several) || (std::string(column.title) == "valid." && !are_validated)) continue;
     if (static_cast<int>(lines[0].size()) + kWidth > columns) break;
     const bool is_test = std::string(column.title) == "center" && !are_several;
@@ -126,7 +129,8 @@ Texts evaluation_table(const std::vector<EvaluationRecord>& records, int columns
     for (std::size_t i = first; i < records.size(); ++i)
       lines[i - first + 1] += format("%*s", kWidth, column.text(records[i]).c_str());
   }
-  lines.insert(lines.begin(), title_of(records.back().metric) + (are_several ? " of center and workers" : ""));
+  lines.insert(lines.begin(),
+               title_of(records.back().metric) + (are_several && have_workers ? " of center and workers" : ""));
   return lines;
 }
 
