@@ -35,7 +35,8 @@ from ._error import Error
 from ._library import VERSION as __version__
 from ._program import plan
 from ._ranks import rank, size, start, stop, sum_over_ranks
+from ._run import Run
 from ._vector_averager import VectorAverager
 
-__all__ = ["Averager", "Error", "VectorAverager", "__version__", "plan", "rank", "size", "start", "stop",
+__all__ = ["Averager", "Error", "Run", "VectorAverager", "__version__", "plan", "rank", "size", "start", "stop",
            "sum_over_ranks"]

@@ -14,6 +14,7 @@ from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer
 from ._parameters import ParameterVector
 from ._program import method_of_run, note_method
 from ._ranks import start, text_of_first_rank
+from ._run_facts import describe_for_run
 from ._tensors import list_trained, share_others
 
 if TYPE_CHECKING:
@@ -226,6 +227,13 @@ class Averager(Method):
         finally:
             self._is_evaluating = False
             own.copy_(mine)
+
+    def _facts_of_run(self) -> dict[str, Any]:
+        return describe_for_run(self._model, self._optimizer)
+
+    @property
+    def _may_evaluate(self) -> bool:
+        return self._is_evaluating
 
     def close(self) -> None:
         """Collective. Ends the method on all ranks. Each rank keeps its own parameters; see consensus. The end of a

@@ -93,6 +93,9 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "before_update_of": [pointer, number, ctypes.c_void_p, size, flag],
         "after_update": [pointer], "consensus": [pointer, floats],
         "sum": [ctypes.POINTER(number), size], "broadcast": [ctypes.c_void_p, size], "require_same": [text],
+        "run_open": [text, text, pointer, ctypes.POINTER(pointer)], "run_loss": [pointer, number],
+        "run_evaluate": [pointer, number, number, ctypes.POINTER(number)], "run_close": [pointer],
+        "run_fail": [pointer, ctypes.c_int, text],
         "spent_by": [pointer, ctypes.POINTER(Spent)], "close": [pointer],
         "description": [pointer], "traits": [pointer], "steps_left_out": [pointer], "error": [], "error_is_shared": [],
     }

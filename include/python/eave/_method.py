@@ -123,6 +123,15 @@ class Method:
             call("close", handle)
             job.open -= 1
 
+    def _facts_of_run(self) -> dict[str, Any]:
+        """What a Run records of the model and the optimizer, besides the options."""
+        return {}
+
+    @property
+    def _may_evaluate(self) -> bool:
+        """Whether the consensus is at hand, as far as this object knows."""
+        return True
+
     def _let_go(self) -> None:
         """Gives the parameters and all else that belongs to the caller back, without any other rank. Called before
         close(), and after an exception in its place."""

@@ -1,0 +1,172 @@
+"""Run: the run directory of a script, which eave's commands read."""
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+import platform
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Union
+
+from ._error import USAGE, Error
+from ._library import call, job
+from ._ranks import text_of_first_rank
+
+if TYPE_CHECKING:
+    from ._method import Method
+
+_CANNOT_CREATE = 73  # an exit code of eave
+
+# What the program's messages tell people to type, and what a script writes instead.
+_WORDS = ((", or give --resume to go on with the run in it, --overwrite to replace it", ", or pass overwrite=True to replace "
+           "the run in it"), ("that --overwrite could", "that overwrite=True could"), ("--run-dir ", "run_dir "))
+
+
+class Run:
+    """Records what an averager does in a run directory, as `eave train` records its own runs. `eave watch`, `summary`,
+    `report` and `plan` read it.
+
+        with eave.Averager(model, optimizer, "easgd", tau=10) as averager, \\
+                eave.Run("runs/a", averager, batch=32, train_samples=len(data), metric="perplexity", better="lower") as run:
+            for x, y in batches:
+                loss = loss_of(model(x), y)
+                ...
+                averager.step()
+                run.step(loss=loss)
+            with averager.consensus():
+                run.evaluate(loss=test_loss, perplexity=math.exp(test_loss))
+
+    Collective: all ranks open and close the run with the same arguments. Rank 0 writes. The averager's steps record
+    their time, waiting, bytes and samples by themselves, without communication; an evaluation sends all ranks' records
+    to rank 0. The directory must be new or empty, unless overwrite=True replaces the run in it.
+
+    `metric` names the number by which models are compared, besides the loss; better="lower" or "higher" says which of
+    its values are better. An accuracy is a share from 0 to 1. `batch` is the number of this rank's samples in a step, for
+    steps whose begin_step is told none. `train_samples` and `test_samples` are the sizes of the data sets; without
+    train_samples the run has no epochs. `config` has settings of your own, which reports show and compare: two runs are
+    repetitions of each other if they differ only in `seed`. `every` is the number of steps for each line of
+    metrics.jsonl.
+
+    The last step must be evaluated before the run is closed, because the summary is about that evaluation. If an
+    exception leaves the block, the run is recorded as failed."""
+
+    def __init__(self, run_dir: Union[str, "os.PathLike[str]", None] = None, averager: Optional[Method] = None, *,
+                 metric: str = "accuracy", better: str = "", batch: int = 0, train_samples: int = 0, test_samples: int = 0,
+                 every: int = 1, data: str = "", model: str = "", config: Optional[Mapping[str, Any]] = None,
+                 overwrite: bool = False) -> None:
+        if averager is None:
+            raise Error(USAGE, "eave.Run records an averager: eave.Run(run_dir, averager)")
+        averager._refuse_closed("eave.Run")
+        if metric != "accuracy" and not better:
+            raise Error(USAGE, f"eave.Run: say which values of {metric} are better: better=\"lower\" or better=\"higher\"")
+        self._directory = _directory(run_dir)
+        self._averager, self._metric = averager, metric
+        self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
+        settings: dict[str, Any] = {name.replace("_", "-"): value for name, value in (config or {}).items()}
+        settings.update(averager._facts_of_run())
+        settings.update({"metric": metric, "better": better or "higher", "log-every": every,
+                         "program": os.path.basename(sys.argv[0]) or "python", "python": platform.python_version()})
+        known = {"batch": batch, "train-samples": train_samples, "test-samples": test_samples, "data": data, "model": model,
+                 "overwrite": "on" if overwrite else ""}
+        settings.update({name: value for name, value in known.items() if value})
+        lines = "\n".join(f"{name}={_line(value)}" for name, value in sorted(settings.items()))
+        was_broken = job.is_broken
+        try:
+            call("run_open", self._directory.encode(), lines.encode(), averager._handle, ctypes.byref(self._handle))
+        except Error as error:
+            if error.code == _CANNOT_CREATE:  # nothing has been done
+                job.is_broken = was_broken
+            raise _in_words(error) from None
+
+    @property
+    def run_dir(self) -> pathlib.Path:
+        """The run directory."""
+        return pathlib.Path(self._directory)
+
+    def step(self, loss: Any) -> None:
+        """Not collective. Tells the mean loss of this rank's samples in the step that is under way, or in the last one: a
+        number or a tensor of one. Steps without it have the loss_sum of averager.step(), if that is given. A tensor on a
+        GPU is waited for, as by loss.item()."""
+        self._refuse_closed("step")
+        call("run_loss", self._handle, float(loss.detach() if hasattr(loss, "detach") else loss))
+
+    def evaluate(self, loss: Optional[float] = None, **scores: float) -> None:
+        """Collective, within averager.consensus(). Records rank 0's numbers: `loss`, and the metric by its name, such as
+        accuracy=0.91. validation_accuracy=... and validation_loss=... are those on other samples of the training set;
+        reports choose learning rates by them. Sum over the ranks before (eave.sum_over_ranks), if each rank evaluates a
+        part. Raises an Error with code 76 if the metric is not finite."""
+        self._refuse_closed("evaluate")
+        if not self._averager._may_evaluate:
+            raise Error(USAGE, "run.evaluate records the consensus: call it within `with averager.consensus():`")
+        if self._metric == "loss" and loss is not None:
+            scores = {"loss": loss, **scores}
+        known = {self._metric, f"validation_{self._metric}", "validation_loss"}
+        if self._metric not in scores or not scores.keys() <= known:
+            wrong = ", ".join(sorted(scores.keys() - known))
+            raise Error(USAGE, f"run.evaluate: expected {self._metric}=..., the metric of this run, and not more than "
+                               f"{', '.join(sorted(known))} and loss" + (f"; not {wrong}" if wrong else ""))
+        validation = None
+        if f"validation_{self._metric}" in scores:
+            both = (_number(scores.get("validation_loss")), float(scores[f"validation_{self._metric}"]))
+            validation = (ctypes.c_double * 2)(*both)
+        call("run_evaluate", self._handle, _number(loss), float(scores[self._metric]), validation)
+
+    def close(self) -> None:
+        """Collective. Writes the end and the summary of the run. The end of a `with` block calls it."""
+        if self._handle:
+            call("run_close", self._handle)
+            self._handle = None
+
+    def _fail(self, exception: BaseException) -> None:
+        """Not collective. Records that this exception has ended the run."""
+        if not self._handle:
+            return
+        handle, self._handle = self._handle, None
+        code = exception.code if isinstance(exception, Error) else 1
+        text = str(exception) if isinstance(exception, Error) else f"{type(exception).__name__}: {exception}"
+        call("run_fail", handle, code, text.encode())
+
+    def _refuse_closed(self, name: str) -> None:
+        if not self._handle:
+            raise Error(USAGE, f"run.{name}: this run is closed")
+
+    def __enter__(self) -> Run:
+        self._refuse_closed("__enter__")
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], exception: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        try:
+            if exception is None:
+                self.close()
+        except Error as error:
+            self._fail(error)
+            raise
+        if exception is not None:
+            self._fail(exception)
+
+
+def _directory(run_dir: Union[str, "os.PathLike[str]", None]) -> str:
+    """Collective. Rank 0's path; without one, that which `eave compare --program` gives to the script."""
+    path = os.fspath(run_dir) if run_dir is not None else os.environ.get("EAVE_RUN_DIR", "")
+    path = text_of_first_rank(path)
+    if not path:
+        raise Error(USAGE, 'eave.Run: give a run directory, such as eave.Run("runs/a", averager)', is_shared=True)
+    return path
+
+
+def _line(value: Any) -> str:
+    text = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+    return " ".join(text.split())
+
+
+def _number(value: Optional[float]) -> float:
+    return float("nan") if value is None else float(value)
+
+
+def _in_words(error: Error) -> Error:
+    message = str(error)
+    for of_program, of_python in _WORDS:
+        message = message.replace(of_program, of_python)
+    return Error(error.code, message, error.is_shared)

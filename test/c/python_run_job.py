@@ -1,0 +1,54 @@
+"""Trains a small PyTorch model by two methods, and records both runs in a directory: python_run_job.py DIRECTORY"""
+import math
+import pathlib
+import sys
+
+import eave
+import torch
+
+STEPS, BATCH, SEED = 40, 8, 1
+
+
+def refuse(call, code, words):
+    try:
+        call()
+    except eave.Error as error:
+        assert error.code == code and words in str(error), error
+    else:
+        sys.exit(f"this was not refused: {words}")
+
+
+def train(averager, run, model, optimizer, x, y):
+    for step in range(STEPS):
+        first = (step * eave.size() + eave.rank()) * BATCH % len(x)
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x[first:first + BATCH]), y[first:first + BATCH])
+        loss.backward()
+        averager.step()
+        run.step(loss=loss)
+        if (step + 1) % (STEPS // 2) == 0:
+            with averager.consensus(), torch.no_grad():
+                mean = float(torch.nn.functional.cross_entropy(model(x), y))
+                run.evaluate(loss=mean, perplexity=math.exp(mean), validation_perplexity=math.exp(mean))
+
+
+def main():
+    torch.manual_seed(SEED)
+    x = torch.randn(256, 4)
+    y = (x.sum(1) > 0).long()
+    for communicator in ("allreduce", "easgd"):
+        model = torch.nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        directory = pathlib.Path(sys.argv[1]) / communicator
+        with eave.Averager(model, optimizer, communicator) as averager:
+            with eave.Run(directory, averager, metric="perplexity", better="lower", batch=BATCH, train_samples=len(x),
+                          data="halves", config={"seed": SEED, "note": "two words"}) as run:
+                train(averager, run, model, optimizer, x, y)
+                refuse(lambda: run.evaluate(perplexity=1.0), 64, "within `with averager.consensus():`")
+                with averager.consensus():
+                    refuse(lambda: run.evaluate(accuracy=1.0), 64, "expected perplexity=...")
+            refuse(lambda: run.step(loss=1.0), 64, "this run is closed")
+            refuse(lambda: eave.Run(directory, averager), 73, "is not empty; choose another directory, or pass overwrite=True")
+
+
+main()
