@@ -21,6 +21,9 @@ _LEAST_STEPS = 2        # steps after which the time of a step is estimated firs
 _PART_OF_THE_REST = 8   # ranks compare their clocks again after an eighth of the time that is left
 
 
+_plans: list[Plan] = []  # that the script has made
+
+
 def is_compared() -> bool:
     """Whether `eave compare --program` has started this process."""
     return bool(os.environ.get(_PREFIX + "COMMUNICATOR"))
@@ -34,7 +37,7 @@ def _refusal(message: str) -> Error:
 
 def method_of_run(name: Optional[str], options: Mapping[str, Option]) -> tuple[str, dict[str, Option]]:
     """Returns the method and the options of an averager: those that compare gives, else those of the script, else
-    allreduce. Raises an Error if both name a method."""
+    allreduce. Raises an Error if both name a method, or if the script has made no plan()."""
     if not is_compared():
         return name or "allreduce", dict(options)
     told, *words = os.environ[_PREFIX + "COMMUNICATOR"].split()
@@ -47,7 +50,12 @@ def method_of_run(name: Optional[str], options: Mapping[str, Option]) -> tuple[s
         raise _refusal(f"this script sets {twice[0]}={options[twice[0]]}, and eave compare --program has chosen "
                        f"{twice[0]}={planned[twice[0]]}: leave it out; {told}'s options stand in --communicators "
                        f"{told}:{twice[0]}={planned[twice[0]]}")
-    return told, {**options, **planned}
+    if not _plans:
+        raise _refusal("eave compare --program has chosen the seed of this run, and perhaps its learning rate and length, and "
+                       "this script does not ask for them: write plan = eave.plan(lr=..., steps=...) before the averager is "
+                       "made, and take plan.seed, plan.lr and `for step in plan:` from there")
+    rate: dict[str, Option] = {"lr": _plans[-1].lr} if os.environ.get(_PREFIX + "LR") else {}
+    return told, {**rate, **options, **planned}
 
 
 def note_method(description: str) -> None:
@@ -96,6 +104,7 @@ class Plan:
             self.steps = None
         if (self.steps is None) == (self.seconds is None):
             raise _refusal("plan: give either steps= or seconds=, the length of a run outside of eave compare")
+        _plans.append(self)
 
     def __iter__(self) -> Iterator[int]:
         """Collective. Yields the numbers of the steps, from 0, until the run is as long as it should be. All ranks get

@@ -15,6 +15,7 @@
 #include "base/printable.h"
 #include "eave/check.h"
 #include "report/read/run_reader.h"
+#include "report/record/metric.h"
 #include "report/record/run_directory.h"
 #include "report/text/terminal.h"
 
@@ -192,9 +193,10 @@ CellOutcome ProgramRuns::make(const Cell& cell) {
 
 void ProgramRuns::tell(const Cell& cell, const CellOutcome& outcome) {
   ++told_;
+  const EvaluationRecord& last = outcome.summary.evaluation;
   const std::string what = outcome.has_failed
                                ? "diverged"
-                               : format("%6.2f %% in %s", 100 * outcome.summary.evaluation.center.accuracy,
+                               : format("%8s in %s", score_text(last.metric, last.center.accuracy).c_str(),
                                         clock_text(outcome.summary.seconds).c_str());
   const double left = seconds_running_ / static_cast<double>(made_) * static_cast<double>(of_all_ - told_);
   std::printf("%3zu of %zu  %-60s  %s%s\n", told_, of_all_, printable(cell.label).c_str(), what.c_str(),
