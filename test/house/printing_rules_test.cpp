@@ -26,6 +26,8 @@ const std::set<std::string> kComposed = {
     "app/commands/bench_comm_command.cpp: request.operation->reduction",
     "app/compare/compare_runs.cpp: (\"; about \" + clock_text(left) + \" to go\")",
     "app/compare/compare_runs.cpp: what",
+    "app/compare/program_runs.cpp: (\"; about \" + clock_text(left) + \" to go\")",
+    "app/compare/program_runs.cpp: what",
     "app/main/commands.cpp: text",
     "app/main/launch.cpp: help",
     "app/main/main.cpp: eave::usage()",
@@ -57,8 +59,8 @@ const std::set<std::string> kOfLines = {"app/compare/compare_runs.cpp",
                                         "base/printable.cpp",
                                         "base/printable.h",
                                         "transport/core/failure.cpp"};
-const std::set<std::string> kWriteToStreams = {"app/run/rank_guard.cpp", "c/stderr_message.h",
-                                               "transport/core/failure.cpp"};
+const std::set<std::string> kWriteToStreams = {"app/compare/program_process.cpp", "app/run/rank_guard.cpp",
+                                               "c/stderr_message.h", "transport/core/failure.cpp"};
 
 std::string content_of(const fs::path& path) {
   std::ifstream file(path);

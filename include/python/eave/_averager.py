@@ -18,6 +18,7 @@ from ._model_hooks import ModelHooks
 from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
 from ._overlap import Overlap
 from ._parameters import ParameterVector
+from ._program import method_of_run, note_method
 from ._ranks import rank, require_same, size, start, text_of_first_rank
 from ._run_facts import describe_for_run
 from ._saving import SavedMethod
@@ -40,7 +41,8 @@ class Averager(ScaledSteps, SavedMethod):
     `communicator` and `options` are those of `eave train --communicator`, with "_" for "-": tau=10, beta=0.9. The
     learning rate, the momentum and whether it is Nesterov's are taken from the optimizer. These options have the same
     meaning as in `eave train`: on_nonfinite="skip" or "abort", nonfinite_limit=10, replica_hash_every=100,
-    on_replica_fault="stop" or "repair", limit_step="10min".
+    on_replica_fault="stop" or "repair", limit_step="10min". Without a name the method is allreduce; under
+    `eave compare --program` it is compare's, and a name is refused (see plan).
 
     Use it as `with eave.Averager(...) as averager:`, or call close() on all ranks at the end. If an exception leaves the
     block, this rank does not wait for other ranks. If the exception ends the program, it ends all ranks.
@@ -71,10 +73,11 @@ class Averager(ScaledSteps, SavedMethod):
     save() and load() keep checkpoints from which a job goes on; state_dict() and load_state_dict() are for torch.save.
     """
 
-    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: str = "allreduce", *,
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: Optional[str] = None, *,
                  master_weights: bool = False, batch_norm_statistics: str = "local", overlap: bool = False,
                  leave_on: _leaving.Signals = _leaving.DEFAULT, **options: Option) -> None:
         start()
+        communicator, options = method_of_run(communicator, options)
         _leaving.listen(leave_on)
         self._leaves_by_itself = leave_on is not None
         self._model, self._optimizer, self._name = model, optimizer, communicator
@@ -107,6 +110,7 @@ class Averager(ScaledSteps, SavedMethod):
                                  after_loading_optimizer=self._after_loading_optimizer)
         self._overlap = self._make_overlap() if overlap else None
         _open.add(self)
+        note_method(self.description)
 
     def _make_overlap(self) -> Optional[Overlap]:
         """Not on a GPU, where every part would have to wait for PyTorch's queue."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional, Union
 
 from ._error import USAGE, Error
 from ._library import call, job
+from ._program import directory_of_run, settings_of_run
 from ._ranks import text_of_first_rank
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Run:
         self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
         settings: dict[str, Any] = {name.replace("_", "-"): value for name, value in (config or {}).items()}
         settings.update(averager._facts_of_run())
+        settings.update(settings_of_run())
         settings.update({"metric": metric, "better": better or "higher", "log-every": every,
                          "program": os.path.basename(sys.argv[0]) or "python", "python": platform.python_version()})
         known = {"batch": batch, "train-samples": train_samples, "test-samples": test_samples, "data": data, "model": model,
@@ -148,9 +150,8 @@ class Run:
 
 
 def _directory(run_dir: Union[str, "os.PathLike[str]", None]) -> str:
-    """Collective. Rank 0's path; without one, that which `eave compare --program` gives to the script."""
-    path = os.fspath(run_dir) if run_dir is not None else os.environ.get("EAVE_RUN_DIR", "")
-    path = text_of_first_rank(path)
+    """Collective. Rank 0's path; under `eave compare --program` the one that compare gives."""
+    path = text_of_first_rank(directory_of_run(os.fspath(run_dir) if run_dir is not None else ""))
     if not path:
         raise Error(USAGE, 'eave.Run: give a run directory, such as eave.Run("runs/a", averager)', is_shared=True)
     return path

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from typing import Any, Protocol
+from typing import Any, Optional, Protocol
 
 from ._error import USAGE, Error
 from ._method import Method, Option
+from ._program import method_of_run, note_method
 
 _FLOAT32 = "f", "<f" if sys.byteorder == "little" else ">f"  # ctypes' arrays name their byte order
 
@@ -45,12 +46,15 @@ class VectorAverager(Method):
     see look_ahead. Without `with`, call close() on all ranks at the end.
     """
 
-    def __init__(self, parameters: Vector, gradients: Vector, communicator: str = "allreduce", **options: Option) -> None:
+    def __init__(self, parameters: Vector, gradients: Vector, communicator: Optional[str] = None,
+                 **options: Option) -> None:
+        communicator, options = method_of_run(communicator, options)
         self._vectors = [parameters, gradients]
         if len(parameters) != len(gradients):
             raise Error(USAGE, f"{len(parameters)} parameters, but {len(gradients)} gradients")
         super().__init__(_address(parameters, "parameters"), _address(gradients, "gradients"), len(parameters),
                          communicator, options)
+        note_method(self.description)
 
     def begin_step(self, learning_rate: float, samples: int = 0, samples_everywhere: int = 0) -> None:
         """Collective. Call it before gradients are computed; it may change the parameters. If batches differ in size,

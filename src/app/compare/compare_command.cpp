@@ -2,16 +2,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
 
-#include "app/commands/report_runs.h"
 #include "app/compare/compare_grid.h"
+#include "app/compare/compare_output.h"
 #include "app/compare/compare_runs.h"
+#include "app/compare/program_runs.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
@@ -21,15 +20,11 @@
 #include "app/options/shared_options.h"
 #include "app/run/run_settings.h"
 #include "base/files/directory_lock.h"
-#include "base/files/file_errors.h"
-#include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/printable.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
 #include "guard/leave.h"
-#include "report/record/config.h"
-#include "report/record/run_directory.h"
 #include "transport/core/failure.h"
 
 namespace eave {
@@ -40,7 +35,9 @@ CommandLine compare_command_line() {
       "batch, learning rate and seed, one run after another, all else equal,\nand reports which is best. Options of "
       "train (eave train --help) hold for every run. Append options of one method to its\nname: --communicators "
       "allreduce,easgd:tau=10:alpha=0.1. Every comparison includes allreduce and one rank alone. (With a budget\nof "
-      "bytes, it leaves out one rank alone, which sends none.)");
+      "bytes, it leaves out one rank alone, which sends none.)\n\nWith --program 'python3 train.py' it starts a "
+      "program "
+      "of your own under each method instead, with mpirun, srun or torchrun.");
   line.add_group("Comparison", compare_options());
   return line;
 }
@@ -65,7 +62,10 @@ std::string setting(const Settings& settings, const std::string& name, const std
 CompareRequest read_comparison(const CommandLine& line, const std::vector<std::string>& words,
                                const char* const* environment) {
   const ComparedWords parted = split_words(words);
-  CompareRequest comparison{line.parse(parted.own, environment), parted.of_train};
+  CompareRequest comparison{line.parse(parted.own, environment_without(environment, {"program"}).data()),
+                            parted.of_train};
+  for (const char* name : {"launcher", "limit-silence"})
+    if (comparison.own.given(name)) refuse_option(comparison.own, name, "has no effect without --program");
   comparison.transport = setting(parted.of_train, "transport", "auto");
   refuse_launcher(comparison.transport);
   if (starts_ranks(comparison.transport)) comparison.threads = std::max(most_ranks(comparison.own), 2);
@@ -85,98 +85,6 @@ RankSettings settings_of_rank(const CompareRequest& comparison) {
     if (!options_of_files().contains(name) && name != "progress") settings["--" + name] = value;
   }
   return settings;
-}
-
-struct Part {
-  std::size_t number = 0, of = 0;
-};
-
-Part part_of(const OptionValues& own) {
-  constexpr std::int64_t kMostParts = 1'000'000;
-  const std::vector<std::string> numbers = parts_of(own.text("part"), '/', own, "part");
-  if (numbers.size() != 2) refuse_option(own, "part", "expected a part and the number of parts, such as 2/10");
-  const std::int64_t of = integer_item(numbers[1], own, "part", 1, kMostParts);
-  return {static_cast<std::size_t>(integer_item(numbers[0], own, "part", 1, of)), static_cast<std::size_t>(of)};
-}
-
-// Keeps only the groups that --part names.
-void keep_part(Grid& grid, const OptionValues& own) {
-  if (!own.has("part")) return;
-  const auto [number, of] = part_of(own);
-  if (number > grid.groups.size()) {
-    refuse_option(own, "part", "has no run: there are " + count_text(grid.groups.size(), "group") + " of runs");
-  }
-  std::vector<RunGroup> kept;
-  for (std::size_t i = number - 1; i < grid.groups.size(); i += of) kept.push_back(grid.groups[i]);
-  grid.groups = kept;
-}
-
-constexpr const char* kSettingsFile = "comparison.json";  // the settings that all runs in a directory share
-
-// Whether a file may come from another part that has just begun: a lock, or settings that it is writing.
-bool is_of_a_beginning(const std::filesystem::path& path) {
-  const std::string name = path.filename().string();
-  return name.starts_with(kSettingsFile) || (name.starts_with("compare") && name.find(".lock") != std::string::npos);
-}
-
-constexpr const char* kPage = "report.html";
-
-// Refuses a directory with files of another program: the report would overwrite them.
-void refuse_foreign(const std::filesystem::path& path) {
-  std::error_code error;
-  bool has_something = false;
-  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-    if (holds_run(entry.path())) return;
-    has_something = has_something || !is_of_a_beginning(entry.path());
-  }
-  // Checked last: a part that begins at the same time writes its settings before its runs.
-  if (!has_something || std::filesystem::exists(path / kSettingsFile, error)) return;
-  throw Error(ExitCode::kCannotCreate,
-              "--output " + path.string() + ": holds files and no run; choose another directory");
-}
-
-// Writes the settings that all runs share, or compares them with those that are there. Methods, ranks, batches, rates
-// and seeds may be added to a comparison later; shared settings may not change. If several parts begin together, one of
-// them writes the file, and the others compare.
-void prepare_output(const std::filesystem::path& path, const Settings& common) {
-  constexpr std::chrono::seconds kMostPatience{60};
-  const std::filesystem::path file = path / kSettingsFile;
-  const std::map<std::string, std::string> mine(common.begin(), common.end());
-  const DirectoryLock turn(path, "compare-settings.lock", "--output " + path.string(), kMostPatience);
-  std::error_code error;
-  if (std::filesystem::exists(file, error)) {
-    return require_same_comparison(read_config(file), mine, path.string());
-  }
-  write_config(OutputFolder(path) / kSettingsFile, mine);
-}
-
-// Parts of a comparison share a directory. Each part has its own lock there, and so has each run.
-std::string lock_name(const OptionValues& own) {
-  if (!own.has("part")) return "compare.lock";
-  const auto [number, of] = part_of(own);
-  return "compare-" + std::to_string(number) + "-" + std::to_string(of) + ".lock";
-}
-
-std::unique_ptr<DirectoryLock> lock_output(const std::filesystem::path& path, const OptionValues& own) {
-  const std::string what = "--output " + path.string();
-  refuse_foreign(path);
-  make_named_directory(path, what);
-  auto lock = std::make_unique<DirectoryLock>(path, lock_name(own), what);
-  if (lock->former()) {
-    print_warning(what + ": took over the lock of a comparison that ended without freeing it (" +
-                  lock->former()->describe() + ")");
-  }
-  return lock;
-}
-
-void tell_results(const OptionValues& own, const std::filesystem::path& output) {
-  if (own.has("part")) {
-    std::printf("\nwhen all parts are done: eave report %s\n", printable(output.string()).c_str());
-    return;
-  }
-  std::puts("");
-  const OutputFolder folder(output);
-  report_runs({output}, {.page = folder / kPage, .variants_csv = folder / "variants.csv"});
 }
 
 // Handles requests to leave: if SIGUSR1 or SIGTERM reaches any rank, the whole job ends at once. Finished runs are
@@ -220,9 +128,8 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
   std::unique_ptr<DirectoryLock> lock;  // held by rank 0
   agree(job, [&] {
     if (job.rank() != 0) return;
-    lock = lock_output(output, own);
-    prepare_output(output, grid.settings);
-    if (!own.has("part")) remove_output(OutputFolder(output) / kPage);  // the page exists only when all runs are done
+    lock = lock_output(own);
+    prepare_output(own, grid.settings);
   });
   runs.look_at_output();
   std::optional<Leaving> leaving;
@@ -231,7 +138,7 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
   runs.run(grid.further_cells(runs.choose_rates()), grid.count());
   leaving.reset();  // the rest takes only a moment
   agree(job, [&] {
-    if (job.rank() == 0) tell_results(own, output);
+    if (job.rank() == 0) tell_results(own);
   });
 }
 
@@ -240,6 +147,7 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
 int compare_command(const std::vector<std::string>& words, const char* const* environment) {
   if (const int code = load_plugins(words, environment); code != 0) return code;
   const CommandLine line = compare_command_line();
+  if (names_program(words)) return compare_programs(line, words, environment);
   CompareRequest comparison;
   return run_command(
       words, line.help(), [&] { comparison = read_comparison(line, words, environment); },

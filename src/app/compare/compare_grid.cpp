@@ -35,7 +35,8 @@ std::string Method::label() const {
 }
 
 std::string RunGroup::label() const {
-  return (ranks == 1 ? "one rank" : method.label() + ", " + std::to_string(ranks) + " ranks") + ", batch " + batch;
+  return (ranks == 1 ? "one rank" : method.label() + ", " + std::to_string(ranks) + " ranks") +
+         (batch.empty() ? "" : ", batch " + batch);
 }
 
 bool Grid::tunes() const {
@@ -50,9 +51,9 @@ std::size_t Grid::count() const {
 
 Cell Grid::cell(std::size_t group, const std::string& rate, int seed) const {
   const RunGroup& of = groups[group];
-  const std::string lr = rate.empty() ? "" : "-lr" + rate, who = of.ranks == 1 ? "one rank" : of.method.label();
-  return {group, rate, seed,
-          name_from(who + "-p" + std::to_string(of.ranks) + "-b" + of.batch + lr + "-seed" + std::to_string(seed)),
+  const std::string lr = rate.empty() ? "" : "-lr" + rate, b = of.batch.empty() ? "" : "-b" + of.batch;
+  const std::string who = of.ranks == 1 ? "one rank" : of.method.label();
+  return {group, rate, seed, name_from(who + "-p" + std::to_string(of.ranks) + b + lr + "-seed" + std::to_string(seed)),
           of.label() + (rate.empty() ? "" : ", lr " + rate) + ", seed " + std::to_string(seed)};
 }
 

@@ -25,7 +25,7 @@ struct Method {
 struct RunGroup {
   Method method;
   int ranks = 1;
-  std::string batch;
+  std::string batch;               // "" if a program of one's own chooses it
   std::vector<std::string> rates;  // "" means train's default
   std::string label() const;       // "easgd tau=10, 4 ranks, batch 32"
 };
@@ -56,6 +56,7 @@ struct Grid {
   std::vector<std::string> words_of(const Cell& cell) const;
 };
 
+OptionSpec program_option();  // --program, which only the command line may give
 std::vector<OptionSpec> compare_options();
 
 // The words of compare's own options, and all other words, which are options of train.

@@ -102,18 +102,22 @@ void require_value_of_budget(const Budget& budget, const OptionValues& own) {
     if (*reading.value <= 0) refuse_option(own, "budget", "expected more than 0");
   };
   if (budget.kind == "epochs") return require(read_real(budget.value));
-  if (budget.kind == "samples") return require(read_integer(budget.value));
+  if (budget.kind == "samples" || budget.kind == "steps") return require(read_integer(budget.value));
   if (budget.kind == "time") return require(read_seconds(budget.value));
   require(read_bytes(budget.value));
 }
 
 Budget read_budget(const OptionValues& own) {
   if (!own.has("budget")) return {};
-  const std::vector<std::string> kinds = {"epochs", "samples", "time", "bytes"};
+  const bool is_of_program = own.has("program");
+  const std::vector<std::string> kinds = is_of_program ? std::vector<std::string>{"steps", "time"}
+                                                       : std::vector<std::string>{"epochs", "samples", "time", "bytes"};
   const std::vector<std::string> parts = parts_of(own.text("budget"), '=', own, "budget");
   if (parts.size() != 2 || std::ranges::find(kinds, parts[0]) == kinds.end()) {
     refuse_option(own, "budget",
-                  "expected epochs=5, samples=300000, time=60s or bytes=10GB" + did_you_mean(parts[0], kinds));
+                  std::string(is_of_program ? "expected steps=600 or time=60s, with --program"
+                                            : "expected epochs=5, samples=300000, time=60s or bytes=10GB") +
+                      did_you_mean(parts[0], kinds));
   }
   require_value_of_budget({parts[0], parts[1]}, own);
   return {parts[0], parts[1]};
@@ -173,6 +177,13 @@ void require_budget_alone(const std::string& budget, const OptionValues& of_run)
   }
 }
 
+OptionSpec program_option() {
+  OptionSpec option = {"program", OptionType::kText, "",
+                       "command of a training of your own to compare, such as 'python3 train.py': see the guide"};
+  option.never_from_file = true;
+  return option;
+}
+
 std::vector<OptionSpec> compare_options() {
   return {
       {"communicators",
@@ -189,11 +200,18 @@ std::vector<OptionSpec> compare_options() {
       {"seeds", OptionType::kInteger, "3",
        "number of runs of each method at its best learning rate, with different seeds"},
       {"budget", OptionType::kText, "",
-       "length of each run: epochs=5, samples=300000, time=60s or bytes=10GB (default: that of eave train)"},
+       "length of each run: epochs=5, samples=300000, time=60s or bytes=10GB (default: that of eave train); with "
+       "--program steps=600 or time=60s (default: the program's)"},
       {"output", OptionType::kPath, "runs/compare",
        "directory for a run directory per run; finished runs in it are kept"},
       {"part", OptionType::kText, "",
        "part of the comparison, for job arrays: 2/10 is the second tenth of the groups of runs"},
+      program_option(),
+      {"launcher", OptionType::kText, "auto",
+       "what starts the ranks of --program: mpirun, srun or torchrun, with options of its own if need be, such as "
+       "'mpirun --hostfile hosts' (auto: srun in a Slurm job, else mpirun, else torchrun)"},
+      {"limit-silence", OptionType::kSeconds, "10min",
+       "time without a line of output or metrics after which a run of --program is ended; 0: never"},
       choice("side-by-side", {"auto", "off"}, "auto",
              "auto: train runs that share no host at the same time; off: one run after another"),
       {"dry-run", OptionType::kFlag, "off",
@@ -246,8 +264,9 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
   const std::vector<int> counts = ranks_in(own, ranks_of_job);
   if (own.given("communicators") && counts.back() == 1) {
     refuse_option(own, "communicators",
-                  "has no effect with one rank, which has nobody to exchange with; start it with "
-                  "mpirun -np 2, or with --transport threads --ranks 2");
+                  std::string("has no effect with one rank, which has nobody to exchange with; ") +
+                      (own.has("program") ? "give --ranks 2"
+                                          : "start it with mpirun -np 2, or with --transport threads --ranks 2"));
   }
   for (const int ranks : counts) {
     if (ranks == 1 && is_by_bytes) continue;  // one rank sends no bytes

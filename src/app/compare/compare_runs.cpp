@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "app/compare/compare_grid.h"
+#include "app/compare/compare_output.h"
 #include "app/main/launch.h"
 #include "app/main/plugins.h"
 #include "app/main/rank_consistency.h"
@@ -20,7 +21,6 @@
 #include "eave/agreement.h"
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
-#include "report/compare/comparison.h"
 #include "report/read/run_reader.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
@@ -272,7 +272,7 @@ std::vector<const std::string*> CompareRuns::choose_rates() {
   std::string text;
   agree(job_, [&] {
     for (std::size_t group = 0; group < grid_.groups.size() && is_first(); ++group)
-      text += std::to_string(best_rate(group)) + " ";
+      text += std::to_string(best_rate(grid_, group, output_)) + " ";
   });
   std::istringstream numbers(from_first(text));
   std::vector<const std::string*> chosen;
@@ -282,18 +282,6 @@ std::vector<const std::string*> CompareRuns::choose_rates() {
     chosen.push_back(number < 0 ? nullptr : &group.rates[static_cast<std::size_t>(number)]);
   }
   return chosen;
-}
-
-int CompareRuns::best_rate(std::size_t group) const {
-  const std::vector<std::string>& rates = grid_.groups[group].rates;
-  if (rates.size() == 1) return 0;
-  std::vector<std::filesystem::path> directories;
-  for (const std::string& rate : rates) directories.push_back(output_ / grid_.cell(group, rate, 1).name);
-  const Comparison compared = compare_runs(read_runs(directories), std::nullopt);
-  const auto best = std::ranges::find_if(compared.variants, &Variant::chosen);
-  if (best == compared.variants.end()) return -1;
-  const std::filesystem::path chosen = compared.runs[best->runs.front()].name;
-  return static_cast<int>(std::ranges::find(directories, chosen) - directories.begin());
 }
 
 }  // namespace eave

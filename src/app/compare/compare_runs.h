@@ -63,7 +63,6 @@ class CompareRuns {
   bool was_run(const Cell& cell) const;
   std::vector<std::size_t> left_of(const std::vector<Cell>& cells);
   std::vector<CellOutcome> run_together(const std::vector<Cell>& cells, const MoreWords& more);
-  int best_rate(std::size_t group) const;  // index of the rate; -1: all runs diverged
   void tell(const Cell& cell, const CellOutcome& outcome);
   void warn(const std::vector<std::string>& warnings);  // lines must be printable
 

@@ -54,9 +54,14 @@ constexpr std::array kOfModules = {"root",    "home",    "version", "dir",    "b
 constexpr std::array kOfTests = {"lab",         "program", "source",  "mpirun", "mpi-environment",
                                  "cuda-module", "flips",   "gpu-pack"};
 
+// Names that eave compare --program sets for each run, and include/python/eave/_program.py reads.
+constexpr std::array kOfPrograms = {"program-communicator", "program-seed",  "program-lr",
+                                    "program-batch",        "program-steps", "program-seconds"};
+
 bool is_known_to_be_foreign(const Assignment& variable) {
   const auto is_called = [&](const char* name) { return variable.name == name; };
-  return std::ranges::any_of(kOfModules, is_called) || std::ranges::any_of(kOfTests, is_called);
+  return std::ranges::any_of(kOfModules, is_called) || std::ranges::any_of(kOfTests, is_called) ||
+         std::ranges::any_of(kOfPrograms, is_called);
 }
 
 // Whether another command has this option: EAVE_SEEDS is for compare, and not a misspelt option of train.

@@ -1,0 +1,140 @@
+"""A script that `eave compare --program` starts takes its method, seed, learning rate and length from there.
+
+Compare tells each rank by variables: EAVE_PROGRAM_COMMUNICATOR ("easgd tau=10"), EAVE_PROGRAM_SEED, and, if they are
+given, EAVE_PROGRAM_LR, EAVE_PROGRAM_BATCH and EAVE_PROGRAM_STEPS or EAVE_PROGRAM_SECONDS. EAVE_RUN_DIR is the directory
+of the run's results.
+"""
+from __future__ import annotations
+
+import os
+import time
+from typing import Callable, Iterator, Mapping, Optional, TypeVar
+
+from ._error import USAGE, Error
+from ._method import Option
+from ._ranks import rank, start, sum_over_ranks
+
+_Number = TypeVar("_Number", int, float)
+
+_PREFIX = "EAVE_PROGRAM_"
+_LEAST_STEPS = 2        # steps after which the time of a step is estimated first
+_PART_OF_THE_REST = 8   # ranks compare their clocks again after an eighth of the time that is left
+
+
+_plans: list[Plan] = []  # that the script has made
+
+
+def is_compared() -> bool:
+    """Whether `eave compare --program` has started this process."""
+    return bool(os.environ.get(_PREFIX + "COMMUNICATOR"))
+
+
+def _refusal(message: str) -> Error:
+    """Collective, since all ranks have the same script and variables. The start lets rank 0 speak for all."""
+    start()
+    return Error(USAGE, message, is_shared=True)
+
+
+def method_of_run(name: Optional[str], options: Mapping[str, Option]) -> tuple[str, dict[str, Option]]:
+    """Returns the method and the options of an averager: those that compare gives, else those of the script, else
+    allreduce. Raises an Error if both name a method, or if the script has made no plan()."""
+    if not is_compared():
+        return name or "allreduce", dict(options)
+    told, *words = os.environ[_PREFIX + "COMMUNICATOR"].split()
+    pairs = (word.partition("=") for word in words)
+    planned: dict[str, Option] = {key.replace("-", "_"): value for key, _, value in pairs}
+    if name is not None:
+        raise _refusal(f"this script names its method, '{name}', and eave compare --program has chosen {told}: make the "
+                       "averager without a name, as eave.Averager(model, optimizer); without compare it is allreduce")
+    if twice := sorted(set(planned) & set(options)):
+        raise _refusal(f"this script sets {twice[0]}={options[twice[0]]}, and eave compare --program has chosen "
+                       f"{twice[0]}={planned[twice[0]]}: leave it out; {told}'s options stand in --communicators "
+                       f"{told}:{twice[0]}={planned[twice[0]]}")
+    if not _plans:
+        raise _refusal("eave compare --program has chosen the seed of this run, and perhaps its learning rate and length, and "
+                       "this script does not ask for them: write plan = eave.plan(lr=..., steps=...) before the averager is "
+                       "made, and take plan.seed, plan.lr and `for step in plan:` from there")
+    rate: dict[str, Option] = {"lr": _plans[-1].lr} if os.environ.get(_PREFIX + "LR") else {}
+    return told, {**rate, **options, **planned}
+
+
+def note_method(description: str) -> None:
+    """Tells compare that this run has taken the method: it would not see otherwise that a script trains without."""
+    directory = os.environ.get("EAVE_RUN_DIR")
+    if is_compared() and directory and rank() == 0:
+        with open(directory + ".method", "w", encoding="utf-8") as file:
+            file.write(description + "\n")
+
+
+def directory_of_run(named: str) -> str:
+    """Returns the run directory: the one that compare gives, else the one that the script names."""
+    given = os.environ.get("EAVE_RUN_DIR", "")
+    return given if given and (is_compared() or not named) else named
+
+
+def settings_of_run() -> dict[str, str]:
+    """Returns those settings of a run that compare gives and that the averager does not have."""
+    told = {name: os.environ.get(_PREFIX + name, "") for name in ("SEED", "STEPS", "SECONDS")}
+    names = {"SEED": "seed", "STEPS": "max-steps", "SECONDS": "stop-after-time"}
+    return {names[name]: text + ("s" if name == "SECONDS" else "") for name, text in told.items() if text}
+
+
+def _told(name: str, read: Callable[[str], _Number], otherwise: _Number) -> _Number:
+    text = os.environ.get(_PREFIX + name)
+    if not text:
+        return otherwise
+    try:
+        return read(text)
+    except ValueError:
+        raise _refusal(f"{_PREFIX}{name} is '{text[:40]}', no number: eave compare sets it, unset it here") from None
+
+
+class Plan:
+    """What this run is to do; see plan()."""
+
+    def __init__(self, lr: float, steps: Optional[int], seconds: Optional[float], seed: int, batch: int) -> None:
+        self.lr = _told("LR", float, lr)
+        self.seed = _told("SEED", int, seed)
+        self.batch = _told("BATCH", int, batch)
+        self.seconds: Optional[float] = _told("SECONDS", float, seconds or 0.0) or None
+        self.steps: Optional[int] = _told("STEPS", int, steps or 0) or None
+        if os.environ.get(_PREFIX + "STEPS"):
+            self.seconds = None
+        if os.environ.get(_PREFIX + "SECONDS"):
+            self.steps = None
+        if (self.steps is None) == (self.seconds is None):
+            raise _refusal("plan: give either steps= or seconds=, the length of a run outside of eave compare")
+        _plans.append(self)
+
+    def __iter__(self) -> Iterator[int]:
+        """Collective. Yields the numbers of the steps, from 0, until the run is as long as it should be. All ranks get
+        the same number of steps, also if the length is a time: then rank 0's clock decides, a few dozen times in all."""
+        if self.steps is not None:
+            yield from range(self.steps)
+            return
+        began, step, until = time.monotonic(), 0, _LEAST_STEPS
+        while until > step:
+            yield from range(step, until)
+            step, until = until, until + self._further_steps(until, time.monotonic() - began)
+
+    def _further_steps(self, steps: int, seconds: float) -> int:
+        """Collective. Returns the number of steps until ranks ask again; 0: the time is over."""
+        assert self.seconds is not None
+        left = self.seconds - seconds
+        mine = max(1, int(left / _PART_OF_THE_REST / max(seconds / steps, 1e-9))) if left > 0 else 0
+        return int(sum_over_ranks([float(mine) if rank() == 0 else 0.0])[0])
+
+
+def plan(*, lr: float, steps: Optional[int] = None, seconds: Optional[float] = None, seed: int = 1,
+         batch: int = 32) -> Plan:
+    """Returns what this run is to do: an object with lr, seed and batch (of each rank), which one iterates over for its
+    steps. Under `eave compare --program` these are compare's; otherwise, and where compare says nothing, the arguments.
+
+        plan = eave.plan(lr=0.1, steps=600)
+        torch.manual_seed(plan.seed)
+        optimizer = torch.optim.SGD(model.parameters(), lr=plan.lr)
+        with eave.Averager(model, optimizer) as averager:     # the method is compare's too
+            for step in plan:
+                ...
+    """
+    return Plan(lr, steps, seconds, seed, batch)

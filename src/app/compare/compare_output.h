@@ -1,0 +1,32 @@
+// The directory of a comparison: one run directory per run, the settings that all runs share, locks, and the report.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "app/compare/compare_grid.h"
+#include "base/files/directory_lock.h"
+#include "eave/options.h"
+
+namespace eave {
+
+// Keeps only the groups that --part names. Throws Error(kUsage).
+void keep_part(Grid& grid, const OptionValues& own);
+
+// Makes the directory --output and takes its lock, or that of --part. Throws Error(kCannotCreate), also if the
+// directory holds files of another program: the report would overwrite them.
+std::unique_ptr<DirectoryLock> lock_output(const OptionValues& own);
+
+// Removes the page of an earlier comparison, and writes the settings that all runs share, or compares them with those
+// that are there. Methods, ranks, batches, rates and seeds may be added to a comparison later; shared settings may not
+// change. If several parts begin together, one of them writes the file, and the others compare. Throws
+// Error(kConfiguration).
+void prepare_output(const OptionValues& own, const Settings& common);
+
+// Prints the tables and writes the page, or says how to do so when all parts are done.
+void tell_results(const OptionValues& own);
+
+// The index of the rate of this group that a report of its first runs chooses; -1: none of them finished.
+int best_rate(const Grid& grid, std::size_t group, const std::filesystem::path& output);
+
+}  // namespace eave

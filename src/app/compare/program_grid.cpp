@@ -1,0 +1,88 @@
+// The grid of a comparison of --program, and what each of its runs finds in its environment.
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "app/compare/program_runs.h"
+#include "app/main/command_line.h"
+#include "app/main/commands.h"
+#include "base/options/number_text.h"
+#include "base/options/option_values.h"
+#include "base/options/quantities.h"
+#include "base/printable.h"
+#include "eave/check.h"
+#include "eave/communicator.h"
+#include "report/text/terminal.h"
+
+namespace eave {
+namespace {
+
+void refuse_other_options(const OptionValues& own, const Settings& of_train) {
+  if (!of_train.empty()) {
+    throw Error(ExitCode::kUsage,
+                "--" + of_train.front().first +
+                    " is an option of eave train: --program has options of its own, which stand within "
+                    "its command; those of one method stand behind the method, as in easgd:tau=10");
+  }
+  if (own.given("side-by-side")) refuse_option(own, "side-by-side", "has no effect with --program");
+}
+
+// Lets train's own command line judge the options of each method.
+void check_methods(const Grid& grid) {
+  const CommandLine line = train_command_line();
+  const char* const no_environment[] = {nullptr};
+  for (const RunGroup& group : grid.groups) {
+    Words words = {"--communicator=" + group.method.communicator};
+    for (const auto& [name, value] : group.method.options) words.push_back("--" + name + "=" + value);
+    try {
+      for (const std::string& rate : group.rates) {
+        Words with_rate = words;
+        if (!rate.empty()) with_rate.push_back("--lr=" + rate);
+        const OptionValues values = line.parse(with_rate, no_environment);
+        values.real("lr");
+        count_workers(find_kind(communicator_kinds(), group.method.communicator), values, group.ranks);
+      }
+    } catch (const Error& error) {
+      throw with_front(group.label() + ": ", error, error.code());
+    }
+  }
+}
+
+// "steps" and "600", or "seconds" and "60".
+std::pair<std::string, std::string> length_of(const OptionValues& own) {
+  const std::string budget = budget_of(own);
+  const std::string value = budget.substr(budget.find('=') + 1);
+  if (budget.starts_with("steps")) return {"STEPS", std::to_string(*read_integer(value).value)};
+  return {"SECONDS", format("%.9g", *read_seconds(value).value)};
+}
+
+}  // namespace
+
+Grid read_program_grid(const OptionValues& own, const Settings& of_train) {
+  refuse_other_options(own, of_train);
+  Grid grid = read_grid(own, {}, std::max(most_ranks(own), 2));
+  if (!own.given("batch")) {
+    for (RunGroup& group : grid.groups) group.batch.clear();
+  }
+  grid.settings = {{"program", shell_text(words_of_command(own, "program"))}};
+  if (own.has("budget")) grid.settings.emplace_back("budget", budget_of(own));
+  check_methods(grid);
+  return grid;
+}
+
+Settings variables_of_run(const Grid& grid, const Cell& cell, const OptionValues& own) {
+  const RunGroup& group = grid.groups[cell.group];
+  const std::filesystem::path directory = std::filesystem::absolute(own.text("output")) / cell.name;
+  Settings variables = {{"EAVE_RUN_DIR", directory.lexically_normal().string()},
+                        {"EAVE_PROGRAM_COMMUNICATOR", group.method.label()},
+                        {"EAVE_PROGRAM_SEED", std::to_string(cell.seed)}};
+  if (!cell.rate.empty()) variables.emplace_back("EAVE_PROGRAM_LR", cell.rate);
+  if (!group.batch.empty()) variables.emplace_back("EAVE_PROGRAM_BATCH", group.batch);
+  if (own.has("budget")) {
+    const auto [unit, number] = length_of(own);
+    variables.emplace_back("EAVE_PROGRAM_" + unit, number);
+  }
+  return variables;
+}
+
+}  // namespace eave

@@ -1,0 +1,232 @@
+#include "app/compare/program_runs.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+
+#include "app/compare/compare_output.h"
+#include "app/main/launch.h"
+#include "base/files/output_file.h"
+#include "base/options/number_text.h"
+#include "base/options/option_values.h"
+#include "base/options/quantities.h"
+#include "base/printable.h"
+#include "eave/check.h"
+#include "report/read/run_reader.h"
+#include "report/record/metric.h"
+#include "report/record/run_directory.h"
+#include "report/text/terminal.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+std::string shown(const fs::path& path) { return printable(path.string()); }
+
+std::string line_of(const Words& program) { return printable(shell_text(program)); }
+
+// The error of a run: what happened, the end of its output, and where the rest is.
+LinesError failure_of(const Cell& cell, ExitCode code, const std::string& what, const std::string& command,
+                      const fs::path& log) {
+  constexpr std::size_t kMostLines = 12, kMostBytes = 1 << 16;
+  std::vector<std::string> output = last_lines(tail_of(log, kMostBytes), kMostLines);
+  std::erase(output, command);  // the first line of the log
+  std::vector<std::string> lines = {printable(cell.label) + ": " + what};
+  for (const std::string& line : output) lines.push_back("  | " + printable(line));
+  lines.push_back((output.empty() ? "It printed nothing. Its command is in " : "All of its output: ") + shown(log));
+  return {code, lines};
+}
+
+// The code of the comparison if a run ended with `code`: that of an Error of eave, which the program passed on, or that
+// of a rank that is gone.
+ExitCode code_for(int code) {
+  for (const ExitCode each :
+       {ExitCode::kUsage, ExitCode::kBadData, ExitCode::kInputMissing, ExitCode::kInternal, ExitCode::kResource,
+        ExitCode::kCannotCreate, ExitCode::kInputOutput, ExitCode::kConfiguration}) {
+    if (code == static_cast<int>(each)) return each;
+  }
+  return ExitCode::kPeerLost;
+}
+
+// The number that changes when a file grows or appears.
+std::uintmax_t size_of(const fs::path& file) {
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(file, error);
+  return error ? 0 : size;
+}
+
+// Notices that files have not grown for a while.
+class Silence {
+ public:
+  Silence(std::vector<fs::path> files, double limit_seconds) : files_(std::move(files)), limit_(limit_seconds) {}
+
+  bool is_too_long() {
+    const Clock::time_point now = Clock::now();
+    std::uintmax_t size = 0;
+    for (const fs::path& file : files_) size += size_of(file);
+    if (size != size_) since_ = now;
+    size_ = size;
+    return limit_ > 0 && std::chrono::duration<double>(now - since_).count() > limit_;
+  }
+
+ private:
+  const std::vector<fs::path> files_;
+  const double limit_;
+  std::uintmax_t size_ = 0;
+  Clock::time_point since_ = Clock::now();
+};
+
+}  // namespace
+
+ProgramRuns::ProgramRuns(const Grid& grid, const OptionValues& own, const char* const* environment)
+    : grid_(grid),
+      own_(own),
+      environment_(environment),
+      output_(own.text("output")),
+      program_(words_of_command(own, "program")),
+      launcher_(read_launcher(own, place_)) {}
+
+// The log lies beside the run's directory, which the program fills.
+ProgramRuns::Files ProgramRuns::files_of(const Cell& cell) const {
+  return {output_ / cell.name, output_ / (cell.name + ".log"), output_ / (cell.name + ".method")};
+}
+
+Words ProgramRuns::command_of(const Cell& cell) const {
+  return launch_command(launcher_, grid_.groups[cell.group].ranks, variables_of_run(grid_, cell, own_), program_,
+                        place_);
+}
+
+void ProgramRuns::show(const std::vector<Cell>& cells) const {
+  for (const Cell& cell : cells) std::printf("%s\n", printable(shell_text(command_of(cell))).c_str());
+}
+
+bool ProgramRuns::was_run(const Cell& cell) const {
+  const fs::path directory = files_of(cell).run;
+  if (!holds_run(directory)) return false;
+  try {
+    const RunRecord run = read_run(directory);
+    return run.end == RunEnd::kDiverged || (run.end == RunEnd::kFinished && !run.evaluations.empty());
+  } catch (const Error& error) {
+    print_warning(std::string(error_of_run(directory, error).what()) + "; the run is made anew");
+    return false;
+  }
+}
+
+ProcessEnd ProgramRuns::carry_out(const Cell& cell, const Files& files) {
+  const std::atomic<bool>& is_asked = ask_to_leave_by_signals();
+  const Words command = command_of(cell);
+  create_run_directory(files.run, true);
+  prepare_run_directory(files.run, true);
+  remove_output(files.taken);
+  remove_output(OutputFolder(files.run) / "metrics.jsonl");  // the program begins its run
+  write_file_atomically(files.log, shell_text(command) + "\n");
+  Silence silence({files.log, files.run / "metrics.jsonl"}, own_.seconds("limit-silence"));
+  std::vector<const char*> environment;
+  for (const char* const* each = environment_; *each; ++each) environment.push_back(*each);
+  environment.push_back(nullptr);
+  was_silent_ = false;
+  const ProcessEnd end = run_logged(command, environment, files.log, [&] {
+    was_silent_ = silence.is_too_long();
+    return was_silent_ || is_asked.load();
+  });
+  if (is_asked) {
+    throw Error(ExitCode::kLeftOnRequest, "left on request; what is finished is kept in " + shown(output_) +
+                                              ": the same command goes on with the rest");
+  }
+  return end;
+}
+
+CellOutcome ProgramRuns::judge(const Cell& cell, const Files& files, const ProcessEnd& end) const {
+  const std::string name = line_of(program_);
+  const auto fail = [&](ExitCode code, const std::string& what) {
+    throw failure_of(cell, code, what, shell_text(command_of(cell)), files.log);
+  };
+  if (was_silent_) {
+    fail(ExitCode::kPeerLost,
+         name + " was ended: for " + own_.text("limit-silence") +
+             " it has written no line of output or metrics (--limit-silence). The end of its output:");
+  }
+  if (end.code == static_cast<int>(ExitCode::kDiverged)) return {true, "diverged", {}};
+  if (end.code != 0)
+    fail(code_for(end.code), name + " ended with code " + std::to_string(end.code) + ". The end of its output:");
+  std::error_code error;
+  if (!fs::exists(files.taken, error)) {
+    fail(ExitCode::kUsage, name +
+                               " ended without an Averager, so it knows nothing of the method: write averager = "
+                               "eave.Averager(model, optimizer). The end of its output:");
+  }
+  remove_output(files.taken);
+  if (!holds_run(files.run)) {
+    fail(ExitCode::kUsage, name +
+                               " has recorded nothing: write with eave.Run(...) as run around the steps, and "
+                               "run.evaluate(...) at the end. The end of its output:");
+  }
+  const RunRecord run = read_run(files.run);
+  if (run.end == RunEnd::kDiverged) return {true, run.why, {}};
+  if (run.end != RunEnd::kFinished)
+    fail(ExitCode::kBadData, name + " has not ended its run, so its results are not whole: " + run.why +
+                                 ". Close the run, or use it in a with block. The end of its output:");
+  if (run.evaluations.empty())
+    fail(ExitCode::kUsage, name +
+                               " has recorded no evaluation: evaluate at least once, at the end of the run. The end "
+                               "of its output:");
+  if (grid_.tunes() && !run.evaluations.back().record.validation) {
+    fail(ExitCode::kUsage, name +
+                               " has recorded no validation score, by which the learning rate is chosen (--lr): "
+                               "evaluate on data that is neither trained nor tested on, too. The end of its output:");
+  }
+  return {false, "", *run.summary};
+}
+
+CellOutcome ProgramRuns::make(const Cell& cell) {
+  const Files files = files_of(cell);
+  const Clock::time_point start = Clock::now();
+  const ProcessEnd end = carry_out(cell, files);
+  seconds_running_ += std::chrono::duration<double>(Clock::now() - start).count();
+  ++made_;
+  return judge(cell, files, end);
+}
+
+void ProgramRuns::tell(const Cell& cell, const CellOutcome& outcome) {
+  ++told_;
+  const EvaluationRecord& last = outcome.summary.evaluation;
+  const std::string what = outcome.has_failed
+                               ? "diverged"
+                               : format("%8s in %s", score_text(last.metric, last.center.accuracy).c_str(),
+                                        clock_text(outcome.summary.seconds).c_str());
+  const double left = seconds_running_ / static_cast<double>(made_) * static_cast<double>(of_all_ - told_);
+  std::printf("%3zu of %zu  %-60s  %s%s\n", told_, of_all_, printable(cell.label).c_str(), what.c_str(),
+              told_ < of_all_ ? ("; about " + clock_text(left) + " to go").c_str() : "");
+  std::fflush(stdout);
+}
+
+void ProgramRuns::run(const std::vector<Cell>& cells, std::size_t of_all) {
+  of_all_ = of_all;
+  std::vector<const Cell*> left;
+  for (const Cell& cell : cells) {
+    if (!was_run(cell)) left.push_back(&cell);
+  }
+  told_ += cells.size() - left.size();
+  if (left.size() < cells.size()) {
+    const std::size_t kept = cells.size() - left.size();
+    std::printf("%zu of %s %s\n", kept, count_text(static_cast<std::int64_t>(cells.size()), "run").c_str(),
+                cells.size() == 1 ? "was done before and is kept" : "were done before and are kept");
+    std::fflush(stdout);
+  }
+  for (const Cell* cell : left) tell(*cell, make(*cell));
+}
+
+std::vector<const std::string*> ProgramRuns::choose_rates() const {
+  std::vector<const std::string*> chosen;
+  for (std::size_t group = 0; group < grid_.groups.size(); ++group) {
+    const int number = best_rate(grid_, group, output_);
+    chosen.push_back(number < 0 ? nullptr : &grid_.groups[group].rates[static_cast<std::size_t>(number)]);
+  }
+  return chosen;
+}
+
+}  // namespace eave
