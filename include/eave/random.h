@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace eave {
 
@@ -53,5 +54,9 @@ class RandomStream {
   int used_ = 4;
   std::array<std::uint32_t, 4> words_{};
 };
+
+// Writes 0, 1, … order.size() - 1 in the order of a Fisher-Yates shuffle by the stream of (key, a). At most 2^31 - 1
+// numbers.
+void write_shuffled(std::span<std::int64_t> order, const RandomKey& key, std::uint64_t a);
 
 }  // namespace eave

@@ -37,4 +37,8 @@ GroupLimits control_group_limits(const char* root = "") noexcept;
 // groups leaves less. -1 if it is not known. Other processes may take some of it meanwhile.
 std::int64_t available_memory_bytes() noexcept;
 
+// What this process may use, and has used.
+std::string core_binding();        // cores this process may run on: "0-3,8"
+std::int64_t peak_memory_bytes();  // largest resident set so far
+
 }  // namespace eave

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <numbers>
+#include <numeric>
+#include <utility>
 
 namespace eave {
 namespace {
@@ -72,6 +74,14 @@ float RandomStream::normal() {
   const double radius = std::sqrt(-2.0 * std::log((static_cast<double>(next_word()) + 1.0) * 0x1p-32));
   const double angle = 2.0 * std::numbers::pi * static_cast<double>(next_word()) * 0x1p-32;
   return static_cast<float>(radius * std::cos(angle));
+}
+
+void write_shuffled(std::span<std::int64_t> order, const RandomKey& key, std::uint64_t a) {
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  RandomStream random(key, a);
+  for (std::size_t left = order.size(); left > 1; --left) {
+    std::swap(order[left - 1], order[random.below(static_cast<std::uint32_t>(left))]);
+  }
 }
 
 }  // namespace eave

@@ -7,7 +7,6 @@
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
-#include "c/few_exchanges.h"
 #include "c/job_guard.h"
 #include "c/stderr_message.h"
 #include "eave/agreement.h"
@@ -86,8 +85,13 @@ void Averager::refuse_second_service(const Transport& transport) const {
                                       options_.kind->name + " is opened, or take a method such as easgd or local-sgd");
 }
 
-Averager::~Averager() {
+void Averager::stop_serving() {
   if (served_ && served == served_) served = nullptr;
+  served_ = nullptr;
+}
+
+Averager::~Averager() {
+  stop_serving();
   if (observer_) observer_->averager_is_gone();
   if (gpu_in_use == this) gpu_in_use = nullptr;
 }
@@ -410,6 +414,7 @@ void Averager::finish() {
   }
   warn_of_few_exchanges();
   communicator_->finish();
+  stop_serving();
   replica_.device->wait();
 }
 

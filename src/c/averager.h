@@ -12,9 +12,9 @@
 
 #include "base/hash.h"
 #include "c/averager_options.h"
-#include "c/averager_state.h"
 #include "c/finite_gate.h"
 #include "c/sample_count.h"
+#include "c/state/averager_state.h"
 #include "c/step_observer.h"
 #include "eave/communicator.h"
 #include "eave/decorators.h"
@@ -101,6 +101,7 @@ class Averager {
   void refuse_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) const;
 
   void refuse_second_service(const Transport& transport) const;
+  void stop_serving();
   void open_gpu(Slice parameters, Slice gradients);
   void attach_gpu(Transport& transport);
   void make_communicator(const std::vector<std::string>& hosts, std::int64_t first_step = 0);

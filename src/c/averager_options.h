@@ -1,6 +1,7 @@
 // The options of an Averager: those of its method, and those options of `eave train` that apply to any loop.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,5 +29,9 @@ void agree_on_options(Transport& transport, const std::string& options, std::siz
 // Collective. Throws AgreedError(kConfiguration) if a rank's text differs from rank 0's, with the first line that
 // differs.
 void require_same(Transport& transport, const std::string& own);
+
+// A warning if a method that exchanges every tau steps has made no exchange, or only a few, in this many steps; "" if
+// it has made enough, or if its intervals are not fixed. `values`: the options of the averager.
+std::string describe_few_exchanges(const OptionValues& values, std::int64_t steps);
 
 }  // namespace eave

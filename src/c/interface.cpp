@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/shuffle.h"
 #include "c/averager.h"
 #include "c/averager_handle.h"
 #include "c/session.h"
@@ -17,6 +16,7 @@
 #include "eave/agreement.h"
 #include "eave/decorators.h"
 #include "eave/job.h"
+#include "eave/random.h"
 #include "transport/core/failure.h"
 #include "transport/mpi/mpi_library.h"
 

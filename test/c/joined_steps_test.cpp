@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-#include "c/few_exchanges.h"
+#include "c/averager_options.h"
 #include "c/sample_count.h"
 #include "test/c/averager_loop.h"
 #include "test/c/quadratic_loop.h"
@@ -62,10 +62,11 @@ class JoinedSteps : public testing::TestWithParam<std::string> {};
 TEST_P(JoinedSteps, end_where_steps_with_known_counts_end) {
   on_ranks({"threads", 3}, [&](Transport& transport) {
     const std::string options = averager_options(GetParam(), frequent_exchanges(GetParam(), 3));
-    QuadraticLoop known(transport, options), joined(transport, options);
+    QuadraticLoop known(transport, options);
     run_with_known_counts(known);
     const std::vector<float> expected = known.consensus();
     known.averager.finish();
+    QuadraticLoop joined(transport, options);
     const int steps = run_joined(joined);
     EXPECT_EQ(steps, joined.averager.needs_equal_steps() ? kMostBatches : std::max(batches_of(transport.rank()), 1));
     const std::vector<float> got = joined.consensus();

@@ -196,10 +196,11 @@ def refuse_after(change, words, where):
         refused(words, lambda: change(model))
         refused(words, averager.step)
     end_step(averager)
+    averager.close()  # with several open, steps would begin at step()
 
 
 def end_step(averager):
-    """Ends the step with gradients that are wrong, so that the case can close its averager."""
+    """Ends the step with gradients that are wrong, so that its averager can be closed."""
     averager._before_update(0.0, (ctypes.c_uint8 * 9)(*[1] * 9))
     averager._after_update()
 

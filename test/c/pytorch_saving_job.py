@@ -106,7 +106,7 @@ def resumed(folder):
     print("resumed", flush=True)
     if eave.rank() == 0:
         load_from_files_of_ranks(training, folder, 1)  # on one rank only: the job ends
-    training.run(1)
+    training.run(STEPS)
 
 
 def more_ranks(folder):

@@ -114,9 +114,11 @@ def hold_what_join_cannot_follow_is_refused():
     with averager.join():
         refused("consensus within join()", averager.consensus().__enter__)
         refused("join() within join()", other.join().__enter__)
-        refused("within the join() of another averager", lambda: other_model(batch(0, 0)))
+        other_model(batch(0, 0)).sum().backward()
+        refused("within the join() of another averager", other.step)
         refused("expected samples above 0", lambda: averager.begin_step(0, 5))
         train(model, optimizer, averager, 2)
+    averager.begin_step()
     model(batch(0, 0)).sum().backward()
     refused("join within a step", averager.join().__enter__)
     averager.step()

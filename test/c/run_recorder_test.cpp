@@ -1,5 +1,5 @@
 // Tests the run directories of programs with a training loop of their own: what readers of runs find in them.
-#include "c/run_recorder.h"
+#include "c/run/run_recorder.h"
 
 #include <gtest/gtest.h>
 

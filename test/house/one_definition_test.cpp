@@ -23,7 +23,7 @@ std::string text_of(const fs::path& file) {
 // Returns the names of classes that are defined at the left margin, so no class within a class.
 std::vector<std::string> classes_of(const std::string& header) {
   static const std::regex space("(^|\n)namespace (eave[\\w:]*) \\{"),
-      definition("\n(class|struct|union|enum class) (\\w+)[^;{(]*\\{");
+      definition("\n(class|struct|union|enum class) ([\\w:]+)[^;{(]*\\{");
   std::smatch found;
   const std::string name = std::regex_search(header, found, space) ? found[2].str() : "";
   std::vector<std::string> classes;

@@ -7,25 +7,25 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator, Optional
 
 from . import _leaving
-from ._agreement import refuse_together, require_same_versions
+from ._pytorch.agreement import refuse_together, require_same_versions
 from ._caller import at
 from ._error import USAGE, Error
-from ._join import Joined, join
+from ._pytorch.join import Joined, join
 from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_PARAMETERS
-from ._loading import refuse_loaded_alone
+from ._pytorch.loading import refuse_loaded_alone
 from ._method import Option
-from ._model_hooks import ModelHooks
-from ._optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
-from ._overlap import Overlap
-from ._parameters import ParameterVector
+from ._pytorch.model_hooks import ModelHooks
+from ._pytorch.optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
+from ._pytorch.overlap import Overlap
+from ._pytorch.parameters import ParameterVector
 from ._program import method_of_run, note_method
 from ._ranks import rank, require_same, size, start, text_of_first_rank
-from ._run_facts import describe_for_run
-from ._saving import SavedMethod
-from ._scaler import ScaledSteps
-from ._statistics import refuse_statistics, statistics_of_all_ranks
-from ._tensors import list_trained, require_fit, share_others
-from ._wrapped import describe_groups, refuse_wrapped
+from ._pytorch.run_facts import describe_for_run
+from ._pytorch.saving import SavedMethod
+from ._pytorch.scaler import ScaledSteps
+from ._pytorch.statistics import refuse_statistics, statistics_of_all_ranks
+from ._pytorch.tensors import list_trained, require_fit, share_others
+from ._pytorch.wrapped import describe_groups, refuse_wrapped
 
 if TYPE_CHECKING:
     import torch

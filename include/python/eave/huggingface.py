@@ -17,7 +17,6 @@ from transformers import TrainerCallback
 
 from ._averager import Averager
 from ._error import USAGE, Error
-from ._method import Option
 from ._ranks import rank
 from ._trainer_libraries import end_with_consensus, start_alone, step_through
 
@@ -25,7 +24,7 @@ from ._trainer_libraries import end_with_consensus, start_alone, step_through
 class AveragerCallback(TrainerCallback):
     """Takes the words of eave.Averager. Make it before TrainingArguments."""
 
-    def __init__(self, communicator: str = "allreduce", **options: Option) -> None:
+    def __init__(self, communicator: str = "allreduce", **options: Any) -> None:
         start_alone()
         self._method, self._options = communicator, options
 

@@ -16,7 +16,6 @@ from lightning.pytorch import Callback
 from lightning.pytorch.utilities import rank_zero_only
 
 from ._averager import Averager
-from ._method import Option
 from ._ranks import rank
 from ._trainer_libraries import end_with_consensus, start_alone, step_through
 
@@ -24,7 +23,7 @@ from ._trainer_libraries import end_with_consensus, start_alone, step_through
 class AveragerCallback(Callback):
     """Takes the words of eave.Averager. Make it before the Trainer. For automatic optimization with one optimizer."""
 
-    def __init__(self, communicator: str = "allreduce", **options: Option) -> None:
+    def __init__(self, communicator: str = "allreduce", **options: Any) -> None:
         start_alone()
         rank_zero_only.rank = rank()
         self._method, self._options = communicator, options

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/process_facts.h"
+#include "base/host.h"
 #include "eave/transport.h"
 #include "report/record/metrics_writer.h"
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/options/number_text.h"
-#include "base/shuffle.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 #include "eave/random.h"

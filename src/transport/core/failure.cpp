@@ -2,11 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <filesystem>
 #include <new>
 #include <system_error>
+#include <thread>
 
 #include "base/files/file_errors.h"
 #include "base/host.h"
@@ -61,6 +64,29 @@ void print_failure(const Failure& failure, int rank, int ranks) noexcept {
     if (n < 0 && errno != EINTR) return;
     if (n > 0) written += static_cast<std::size_t>(n);
   }
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds kTurn{250};  // ending all ranks takes some 50 ms
+constexpr int kMostTurns = 6;
+
+}  // namespace
+
+std::chrono::milliseconds turn_of(int rank) { return kTurn * std::min(rank, kMostTurns); }
+
+void wait_for_turn(int rank) {
+  std::signal(SIGTERM, SIG_DFL);
+  std::this_thread::sleep_for(turn_of(rank));
+}
+
+int run_rank(Transport& transport, const std::function<void(Transport&)>& body) {
+  const std::optional<Failure> failure = failure_of([&] { body(transport); });
+  if (!failure) return 0;
+  if (!failure->agreed) wait_for_turn(transport.rank());
+  if (!failure->agreed || transport.rank() == 0) print_failure(*failure, transport.rank(), transport.size());
+  if (!failure->agreed) transport.abort(failure->code);
+  return static_cast<int>(failure->code);
 }
 
 }  // namespace eave

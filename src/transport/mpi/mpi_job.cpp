@@ -20,7 +20,6 @@
 #include "transport/core/failure.h"
 #include "transport/job/job_timeouts.h"
 #include "transport/job/launchers.h"
-#include "transport/job/rank_end.h"
 #include "transport/mpi/mpi_control.h"
 #include "transport/mpi/mpi_library.h"
 #include "transport/mpi/mpi_topology.h"

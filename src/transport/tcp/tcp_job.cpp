@@ -16,7 +16,6 @@
 #include "transport/core/failure.h"
 #include "transport/job/job_timeouts.h"
 #include "transport/job/launchers.h"
-#include "transport/job/rank_end.h"
 #include "transport/messages/message_wire.h"
 #include "transport/tcp/tcp_messages.h"
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "test/program/expectations.h"
 #include "test/program/program.h"
 
 namespace eave {

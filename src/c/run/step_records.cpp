@@ -1,4 +1,4 @@
-#include "c/step_records.h"
+#include "c/run/step_records.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/options/number_text.h"
 #include "eave/check.h"
 #include "eave/decorators.h"
 
@@ -35,9 +36,9 @@ double StepRecords::lap() {
 void StepRecords::before_step(const Step& step, bool is_even) {
   const std::int64_t ranks = averager_.ranks();
   if (batch_ > 0 && !is_even && step.samples_everywhere > batch_ * ranks) {
-    throw Error(ExitCode::kUsage, "begin_step: " + std::to_string(step.samples_everywhere) +
-                                      " samples on all ranks, but the run's batch of " + std::to_string(batch_) +
-                                      " allows " + std::to_string(batch_ * ranks) + ": give the largest batch");
+    throw Error(ExitCode::kUsage, "begin_step: " + count_text(step.samples_everywhere, "sample") +
+                                      " on all ranks, but the run's batch of " + std::to_string(batch_) + " allows " +
+                                      std::to_string(batch_ * ranks) + ": give the largest batch");
   }
   complete_step();
   const double between = lap();

@@ -5,15 +5,15 @@ import contextlib
 import ctypes
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
 
-from . import _method
-from ._caller import find_line
-from ._error import CONFIGURATION, USAGE, Error
-from ._leaving import Leaving
+from .. import _method
+from .._caller import find_line
+from .._error import CONFIGURATION, USAGE, Error
+from .._leaving import Leaving
 
 if TYPE_CHECKING:
     import torch
 
-    from ._averager import Averager
+    from .._averager import Averager
 
 # What schedulers change in an optimizer. A rank without data takes over these values from the ranks that have some.
 _SCHEDULED = ("lr", "momentum", "betas", "weight_decay")

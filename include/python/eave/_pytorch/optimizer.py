@@ -4,8 +4,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Sequence
 
-from ._error import USAGE, Error
-from ._tensors import parts_of
+from .._error import USAGE, Error
+from .tensors import parts_of
 
 if TYPE_CHECKING:
     import torch

@@ -6,16 +6,16 @@ import io
 import os
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 
-from ._error import USAGE, Error
-from ._library import job
-from ._method import Method
-from ._ranks import rank
+from .._error import USAGE, Error
+from .._library import job
+from .._method import Method
+from .._ranks import rank
 
 if TYPE_CHECKING:
     import torch
 
-    from ._optimizer import LookAhead
-    from ._parameters import ParameterVector
+    from .optimizer import LookAhead
+    from .parameters import ParameterVector
 
 NOBODY, NO_CHECKPOINT = -1, -2  # as in eave.h
 _STATE = "state"

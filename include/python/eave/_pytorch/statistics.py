@@ -5,9 +5,9 @@ import contextlib
 import ctypes
 from typing import TYPE_CHECKING, Any, Iterator, Optional
 
-from ._error import USAGE, Error
-from ._library import call
-from ._ranks import size
+from .._error import USAGE, Error
+from .._library import call
+from .._ranks import size
 
 if TYPE_CHECKING:
     import torch

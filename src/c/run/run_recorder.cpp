@@ -1,4 +1,4 @@
-#include "c/run_recorder.h"
+#include "c/run/run_recorder.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,6 @@
 
 #include "base/host.h"
 #include "base/options/number_text.h"
-#include "base/process_facts.h"
 #include "c/stderr_message.h"
 #include "eave/agreement.h"
 #include "eave/check.h"

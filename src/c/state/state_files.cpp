@@ -1,4 +1,4 @@
-#include "c/state_files.h"
+#include "c/state/state_files.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include "base/files/file_errors.h"
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
 #include "base/host.h"
@@ -248,8 +249,7 @@ void save_checkpoint(Transport& transport, const fs::path& directory, const Take
   const bool is_first = transport.rank() == 0;
   agree(transport, [&] {
     if (!is_first) return;
-    std::error_code error;  // make_directory says it better
-    fs::create_directories(directory.parent_path(), error);
+    make_named_directory(directory.parent_path(), "the run directory " + directory.parent_path().string());
     make_directory(folder, calls);
     remove_partial_checkpoints(folder, calls);
     make_directory(partial, calls);

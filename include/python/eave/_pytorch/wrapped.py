@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ._error import USAGE, Error
-from ._ranks import size
+from .._error import USAGE, Error
+from .._ranks import size
 
 if TYPE_CHECKING:
     import torch

@@ -3,8 +3,9 @@
 #include <set>
 
 #include "base/host.h"
+#include "base/options/number_text.h"
 #include "c/averager.h"
-#include "c/state_files.h"
+#include "c/state/state_files.h"
 #include "checkpoint/checkpoint_manifest.h"
 #include "communicator/support/checkpointed_numbers.h"
 #include "eave/agreement.h"
@@ -161,8 +162,9 @@ void Averager::restore_own(const SavedStates& saved) {
   for (const NamedVector& vector : vectors) {
     const ConstSlice values = saved.mine.values(vector.name);
     if (values.size() != vector.values.size())
-      throw Error(ExitCode::kConfiguration, "'" + vector.name + "' of the state has " + std::to_string(values.size()) +
-                                                " values, here it has " + std::to_string(vector.values.size()) +
+      throw Error(ExitCode::kConfiguration, "'" + vector.name + "' of the state has " +
+                                                count_text(static_cast<std::int64_t>(values.size()), "value") +
+                                                ", here it has " + std::to_string(vector.values.size()) +
                                                 "; go on with the method and version of eave that saved it");
   }
   for (const NamedVector& vector : vectors)

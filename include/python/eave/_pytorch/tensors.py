@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Iterable, NoReturn, Optional, Sequence
 
-from ._error import USAGE, Error
-from ._ranks import broadcast, require_same
-from ._wrapped import describe_groups
+from .._error import USAGE, Error
+from .._ranks import broadcast, require_same
+from .wrapped import describe_groups
 
 if TYPE_CHECKING:
     import torch

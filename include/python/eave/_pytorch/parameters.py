@@ -4,14 +4,14 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, Iterator
 
-from ._error import USAGE, Error
-from ._low_precision import LowPrecision
-from ._tensors import flatten, parts_of, require_same_model
+from .._error import USAGE, Error
+from .low_precision import LowPrecision
+from .tensors import flatten, parts_of, require_same_model
 
 if TYPE_CHECKING:
     import torch
 
-    from ._tensors import Trained
+    from .tensors import Trained
 
 
 class ParameterVector:

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "c/averager.h"
-#include "c/run_settings.h"
+#include "c/run/run_settings.h"
 #include "eave/recorder.h"
 
 namespace eave {

@@ -1,4 +1,4 @@
-#include "c/averager_state.h"
+#include "c/state/averager_state.h"
 
 #include <algorithm>
 #include <cstring>

@@ -8,9 +8,9 @@
 
 #include "base/files/directory_lock.h"
 #include "c/averager.h"
-#include "c/run_settings.h"
+#include "c/run/run_settings.h"
+#include "c/run/step_records.h"
 #include "c/step_observer.h"
-#include "c/step_records.h"
 #include "eave/recorder.h"
 #include "eave/transport.h"
 #include "report/record/metrics_writer.h"

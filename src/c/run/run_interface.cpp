@@ -4,7 +4,7 @@
 #include <string>
 
 #include "c/averager_handle.h"
-#include "c/run_recorder.h"
+#include "c/run/run_recorder.h"
 #include "eave.h"
 
 struct eave_run {

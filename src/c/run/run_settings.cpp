@@ -1,4 +1,4 @@
-#include "c/run_settings.h"
+#include "c/run/run_settings.h"
 
 #include <algorithm>
 #include <charconv>

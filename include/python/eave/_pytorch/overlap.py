@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Callable, Iterator, Sequence
 
-from ._error import USAGE, Error
+from .._error import USAGE, Error
 
 if TYPE_CHECKING:
     import torch

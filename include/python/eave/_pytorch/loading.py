@@ -5,8 +5,8 @@ import ctypes
 import hashlib
 from typing import TYPE_CHECKING
 
-from ._error import USAGE, Error
-from ._ranks import texts_of_ranks
+from .._error import USAGE, Error
+from .._ranks import texts_of_ranks
 
 if TYPE_CHECKING:
     import torch

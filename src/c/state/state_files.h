@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "c/averager_state.h"
+#include "c/state/averager_state.h"
 #include "eave/transport.h"
 
 namespace eave {

@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Callable, Optional
 
-from ._error import USAGE, Error
-from ._library import VERSION
-from ._ranks import require_same, size, texts_of_ranks
+from .._error import USAGE, Error
+from .._library import VERSION
+from .._ranks import require_same, size, texts_of_ranks
 
 
 def refuse_together(*checks: Callable[[], None]) -> None:
