@@ -17,8 +17,8 @@
  *
  * Functions are collective: all ranks call the same functions in the same order. These are not collective:
  * eave_interface, eave_rank, eave_size, eave_description, eave_traits, eave_look_ahead, eave_gradient_ready,
- * eave_steps_left_out, eave_steps, eave_spent_by, eave_shuffle, eave_run_loss, eave_run_fail, eave_abort, eave_error and
- * eave_error_is_shared, and those that say so. One thread makes all calls.
+ * eave_steps_left_out, eave_steps, eave_spent_by, eave_shuffle, eave_run_loss, eave_run_fail, eave_abort, eave_error
+ * and eave_error_is_shared, and those that say so. One thread makes all calls.
  *
  * A function returns 0, or an exit code of eave (mpi_launch/guide/faults.md); then eave_error() gives the message.
  * After EAVE_USAGE or EAVE_CONFIGURATION nothing has been done, and the call may be made again. After another code the
@@ -66,14 +66,13 @@ typedef struct eave_spent {
 int eave_interface(void);
 
 /* Joins the ranks that the launcher started. May be called once in a process. `transport` is "auto" (MPI if a launcher
- * started this process, tcp if EAVE_MEET is set, otherwise a single rank), or a name of --transport in `eave train --help`.
- * If the program calls MPI_Init itself, it must ask for MPI_THREAD_MULTIPLE and call MPI_Finalize after eave_stop. If
- * eave_start calls MPI_Init and that fails, MPI ends the process.
- * If the launcher started more ranks than find each other (as torchrun does), each of them would train alone. Then
- * eave_start returns 69 on all of them after a second. If MPI has begun by then, it instead prints the message once for
- * the job and ends the process.
- * Ranks wait for each other for at most EAVE_LIMIT_STEP in the environment (default 10min), until limit-step of
- * eave_open sets another limit. */
+ * started this process, tcp if EAVE_MEET is set, otherwise a single rank), or a name of --transport in `eave train
+ * --help`. If the program calls MPI_Init itself, it must ask for MPI_THREAD_MULTIPLE and call MPI_Finalize after
+ * eave_stop. If eave_start calls MPI_Init and that fails, MPI ends the process. If the launcher started more ranks than
+ * find each other (as torchrun does), each of them would train alone. Then eave_start returns 69 on all of them after a
+ * second. If MPI has begun by then, it instead prints the message once for the job and ends the process. Ranks wait for
+ * each other for at most EAVE_LIMIT_STEP in the environment (default 10min), until limit-step of eave_open sets another
+ * limit. */
 int eave_start(const char* transport);
 int eave_rank(void); /* from 0; -1 before eave_start */
 int eave_size(void); /* number of ranks; 0 before eave_start */
@@ -143,12 +142,12 @@ int eave_before_update(eave_averager* averager, double loss_sum, int* updates);
  * change. If a tensor's flag is 0 afterwards, the optimizer must not change that tensor. */
 int eave_before_update_of(eave_averager* averager, double loss_sum, unsigned char* has_gradient, size_t tensors,
                           int* updates);
-/* Optional; call it between eave_begin_step and eave_before_update. The gradients from index `first` on, `count` of them,
- * are complete; the caller neither changes nor reads them until eave_before_update returns. If the method averages
- * gradients in this step, their exchange begins while the caller computes the other ones; otherwise nothing happens.
- * Parts come from the end of the vector to its beginning, without gaps. Each rank may cut them differently, and may
- * leave out calls; eave_before_update hands over all that is left. The result has the same bits as without these calls,
- * except the rounding errors that compression keeps of a step that is left out. Not collective. */
+/* Optional; call it between eave_begin_step and eave_before_update. The gradients from index `first` on, `count` of
+ * them, are complete; the caller neither changes nor reads them until eave_before_update returns. If the method
+ * averages gradients in this step, their exchange begins while the caller computes the other ones; otherwise nothing
+ * happens. Parts come from the end of the vector to its beginning, without gaps. Each rank may cut them differently,
+ * and may leave out calls; eave_before_update hands over all that is left. The result has the same bits as without
+ * these calls, except the rounding errors that compression keeps of a step that is left out. Not collective. */
 int eave_gradient_ready(eave_averager* averager, size_t first, size_t count);
 /* Call it when the parameters have been updated. Returns EAVE_DIVERGED if they are not finite. After every hundredth
  * step (replica-hash-every) it compares the ranks and returns 70 if they differ. */
@@ -180,12 +179,14 @@ int eave_shuffle(int64_t* order, size_t count, uint64_t seed, int64_t epoch);
  *
  * Save between steps, after the first one. Restore before the first step of an averager that was opened with the same
  * options; lr may differ unless rho is given, and steps and the options of checks may. Other options, another method or
- * model, or states that were not saved together are refused with EAVE_CONFIGURATION, the same on all ranks. With
- * another number of ranks, `former` of eave_restore says what becomes of this rank: its own rank          it goes on
- * where that former rank was, with the optimizer's state from `caller` 0 on another rank     it begins with what all
- * ranks had in common: `caller` is rank 0's EAVE_NOBODY           it begins where the method begins a new rank, and the
- * optimizer begins anew; `caller` is rank 0's Bytes that are handed out stay valid until the next of these functions or
- * eave_close. */
+ * model, or states that were not saved together are refused with EAVE_CONFIGURATION, the same on all ranks.
+ *
+ * With another number of ranks, `former` of eave_restore says what becomes of this rank. If it is the rank's own
+ * number, this rank goes on where that former rank was, with the optimizer's state from `caller`. If it is 0 on another
+ * rank, this rank begins with what all ranks had in common. If it is EAVE_NOBODY, this rank begins where the method
+ * begins a new rank, and the optimizer begins anew. In the last two cases `caller` is rank 0's.
+ *
+ * Bytes that are handed out stay valid until the next of these functions or eave_close. */
 enum { EAVE_NOBODY = -1, EAVE_NO_CHECKPOINT = -2 };
 
 /* Steps done, over all jobs that this one goes on from. */

@@ -26,7 +26,7 @@ struct TransportKind {
   // has run out. For an AgreedError only rank 0 prints, as "eave: text".
   int (*run)(int ranks, const std::function<void(Transport&)>& body);
   bool starts_ranks = false;  // `run` starts `ranks` ranks in this process, so the transport has the option --ranks
-  bool meets = false;  // its ranks meet by themselves (--meet), whatever launcher has started them
+  bool meets = false;         // its ranks meet by themselves (--meet), whatever launcher has started them
 };
 
 const std::vector<TransportKind>& transport_kinds();

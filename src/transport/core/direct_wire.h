@@ -13,8 +13,8 @@
 namespace eave {
 
 // Needs no host memory, because the message library accepts device addresses (CUDA-aware MPI). It cuts and shares out
-// the values as MessageWire does, and the device adds them in the same order, so the bits are the same. Messages between
-// two ranks have up to 1 MiB. MessageWire's messages would be far too short for a copy from a device.
+// the values as MessageWire does, and the device adds them in the same order, so the bits are the same. Messages
+// between two ranks have up to 1 MiB. MessageWire's messages would be far too short for a copy from a device.
 //
 // The device's thread makes and destroys it, while no operation is in flight. The communication thread calls all else,
 // after the device has computed the values.

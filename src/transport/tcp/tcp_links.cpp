@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::milliseconds kEndNeeds{300};
 // Per connection. They are made beforehand, so that a job allocates none after its first steps.
 constexpr std::size_t kBuffers = 32, kMessages = 128;
-constexpr int kMostPrepared = 16;  // jobs of more ranks take memory when they first need it
+constexpr int kMostPreparedRanks = 16;  // jobs of more ranks take memory when they first need it
 
 }  // namespace
 
@@ -39,7 +39,7 @@ TcpLinks::~TcpLinks() = default;
 void TcpLinks::connect(int peer, TcpConnection connection) {
   const std::lock_guard lock(*mutex_);
   links_[static_cast<std::size_t>(peer)] = std::make_unique<Link>(peer, std::move(connection));
-  if (size_ > kMostPrepared) return;
+  if (size_ > kMostPreparedRanks) return;
   for (std::size_t k = 0; k < kMessages; ++k)
     free_messages_.push_back(messages_.emplace_back(std::make_unique<Message>()).get());
   for (std::size_t k = 0; k < kBuffers; ++k)
