@@ -10,7 +10,7 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kDense = 1, kImage = 49;  // pixels that batch norm sees
+constexpr std::int64_t kDense = 1, kImagePixels = 49;  // pixels that batch norm sees
 
 TEST(NormBatches, of_one_value_are_refused) {
   EXPECT_THROW(check_norm_batches(kDense, 1, 1), Error);
@@ -18,12 +18,12 @@ TEST(NormBatches, of_one_value_are_refused) {
   EXPECT_EQ(check_norm_batches(kDense, 2, 2), "");
 }
 
-TEST(NormBatches, of_one_image_have_many_values) { EXPECT_EQ(check_norm_batches(kImage, 1, 1), ""); }
+TEST(NormBatches, of_one_image_have_many_values) { EXPECT_EQ(check_norm_batches(kImagePixels, 1, 1), ""); }
 TEST(NormBatches, matter_only_to_batch_norm) { EXPECT_EQ(check_norm_batches(0, 1, 1), ""); }
 
 TEST(NormBatches, that_end_an_epoch_with_one_sample_are_warned_of) {
   expect_parts(check_norm_batches(kDense, 32, 1), {"last step"});
-  EXPECT_EQ(check_norm_batches(kImage, 32, 1), "");
+  EXPECT_EQ(check_norm_batches(kImagePixels, 32, 1), "");
 }
 
 TEST(TrainOptions, every_communicator_and_its_options_are_in_the_help) {

@@ -69,7 +69,7 @@ StepRecord step_of(const MadeRun& run, const EvaluationRecord& evaluation) {
   return record;
 }
 
-RunSummary summary_of(const MadeRun& run, const EvaluationRecord& last) {
+RunSummary summary_of_made(const MadeRun& run, const EvaluationRecord& last) {
   RunSummary summary;
   summary.communicator = run.communicator;
   const RunHeader header = header_of(run);
@@ -108,7 +108,7 @@ void make_run(const MadeRuns& place, const std::string& name, const MadeRun& run
     for (int rank = 0; rank < run.ranks; ++rank) writer.write_steps(rank, {step_of(run, evaluation)});
     writer.write_evaluation(evaluation);
   }
-  if (run.finishes) writer.write_end(summary_of(run, evaluation));
+  if (run.finishes) writer.write_end(summary_of_made(run, evaluation));
 }
 
 void make_seeds(const MadeRuns& place, const std::string& name, MadeRun run, int count, double step) {

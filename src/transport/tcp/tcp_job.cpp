@@ -75,7 +75,7 @@ TcpMeeting meeting_of(const PromisedRanks& promised) {
 }
 
 // Ends the process when another rank is lost. The rank that comes first prints, and tells the others to end.
-void end_with(TcpLinks& links, LostRank lost) {
+void end_with(TcpLinks& links, EndedRank lost) {
   std::signal(SIGTERM, SIG_DFL);
   const int before = links.rank() - (lost.rank < links.rank() ? 1 : 0);
   // The rank that ended first may have told why, on a connection that brings it a little later than this loss.
@@ -105,7 +105,7 @@ class Watch {
           start_thread<std::jthread>("to watch the connections", [this, ends_process](const std::stop_token& stop) {
             while (!stop.stop_requested()) {
               links_->await_end();
-              const std::optional<LostRank> lost = links_->lost();
+              const std::optional<EndedRank> lost = links_->lost();
               if (lost && ends_process) end_with(*links_, *lost);
             }
           });

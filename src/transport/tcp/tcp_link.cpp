@@ -170,7 +170,7 @@ void TcpLinks::locked_close(Link& link) {
 }
 
 void TcpLinks::locked_lose(int rank, std::optional<ExitCode> code) {
-  if (!lost_) lost_ = LostRank{rank, code};
+  if (!lost_) lost_ = EndedRank{rank, code};
   ::eventfd_write(wake_.descriptor(), 1);  // whichever thread has noticed it
 }
 

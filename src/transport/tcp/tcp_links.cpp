@@ -174,13 +174,13 @@ void TcpLinks::stop_watching() noexcept { ::eventfd_write(wake_.descriptor(), 1)
 
 void TcpLinks::pause(std::chrono::nanoseconds at_most) {
   move(wanted_, at_most);
-  const std::optional<LostRank> gone = lost();
+  const std::optional<EndedRank> gone = lost();
   if (!gone) return;
   while (waits_for_end_) std::this_thread::sleep_for(std::chrono::seconds(1));
   throw Error(ExitCode::kPeerLost, "rank " + std::to_string(gone->rank) + " has left the job");
 }
 
-std::optional<LostRank> TcpLinks::lost() {
+std::optional<EndedRank> TcpLinks::lost() {
   const std::lock_guard lock(*mutex_);
   return is_parting_ ? std::nullopt : lost_;
 }

@@ -31,7 +31,7 @@ struct TcpHeader {
 };
 
 // A rank that has left although the job goes on.
-struct LostRank {
+struct EndedRank {
   int rank = -1;
   // The code that it gave to all. Without a code, its connection ended for another reason.
   std::optional<ExitCode> code;
@@ -76,7 +76,7 @@ class TcpLinks {
   void await_end();
   void stop_watching() noexcept;
   void hear_last_words();  // reads what has come on all connections, without waiting
-  std::optional<LostRank> lost();
+  std::optional<EndedRank> lost();
   std::optional<ExitCode> end_told();  // the code that a rank has told all others to end with
 
   void post(int to, const ControlMessage& message);
@@ -119,7 +119,7 @@ class TcpLinks {
   std::vector<std::unique_ptr<Buffered>> buffers_;
   std::vector<Buffered*> free_buffers_;
   std::deque<std::pair<int, ControlMessage>> control_;
-  std::optional<LostRank> lost_;
+  std::optional<EndedRank> lost_;
   std::optional<ExitCode> end_told_;
   std::atomic<bool> waits_for_end_{false};
   bool is_parting_ = false;
