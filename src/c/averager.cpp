@@ -36,11 +36,6 @@ ReplicaComparisonSettings comparison_settings(const Transport& transport, const 
   return settings;
 }
 
-// Only `none` with average-at-end has a last consensus that differs from the one before. No trait says so.
-bool has_other_end(const AveragerOptions& options) {
-  return options.values.entries().contains("average-at-end") && options.values.flag("average-at-end");
-}
-
 }  // namespace
 
 Averager::Averager(Transport& transport, const std::string& options, Slice parameters, Slice gradients) {
@@ -113,7 +108,7 @@ void Averager::make_communicator(const std::vector<std::string>& hosts, std::int
     refuse_demands(*communicator_);
   });
   description_ = communicator_->equation();
-  if (has_other_end(options_)) description_ += "\nhere each consensus may be the last, and is that mean";
+  if (has_other_end()) description_ += "\nhere each consensus may be the last, and is that mean";
   for (const std::string& warning : warnings) {
     description_ += "\nwarning: " + printable(warning);
     if (first_step == 0) warn(warning);
@@ -216,7 +211,7 @@ void Averager::gradient_ready(std::size_t first, std::size_t count) {
   communicator_->gradient_ready(part);
 }
 
-bool Averager::joins_each_step() const { return needs_equal_steps() || has_other_end(options_); }
+bool Averager::joins_each_step() const { return needs_equal_steps() || has_other_end(); }
 
 // A rank with data needs the count of all samples only once its gradients are complete, unless they are averaged while
 // they are computed. Until then it computes and does not wait.
@@ -293,129 +288,6 @@ void Averager::after_update() {
   ++step_.index;
   if (observer_) observer_->after_step(step_, is_left_out_);
   replicas_->after_step(step_.index - 1);
-}
-
-Hash128 Averager::hash_of(ConstSlice values) {
-  std::vector<float> copy;
-  if (gpu_ && gpu_->holds(values)) {
-    copy.resize(values.size());
-    gpu_->read(values, copy);
-    values = copy;
-  }
-  return eave::hash_of({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
-}
-
-// Empty if the values are in host memory already.
-std::vector<float> Averager::on_host(ConstSlice values) {
-  if (!gpu_ || !gpu_->holds(values)) return {};
-  std::vector<float> copy(values.size());
-  gpu_->read(values, copy);
-  return copy;
-}
-
-// ‖x − c‖ / ‖c‖ of this rank's parameters x.
-double Averager::distance_from(ConstSlice center) {
-  const std::vector<float> own = on_host(replica_.parameters), other = on_host(center);
-  const ConstSlice x = own.empty() ? ConstSlice(replica_.parameters) : own;
-  const ConstSlice c = other.empty() ? center : other;
-  double difference = 0, length = 0;
-  for (std::size_t i = 0; i < c.size(); ++i) {
-    difference += (double{x[i]} - c[i]) * (double{x[i]} - c[i]);
-    length += double{c[i]} * c[i];
-  }
-  return length > 0 ? std::sqrt(difference / length) : 0;
-}
-
-std::vector<std::pair<std::string, std::string>> Averager::given_settings() const {
-  std::vector<std::pair<std::string, std::string>> given;
-  for (const auto& setting : options_.settings())
-    if (options_.values.given(setting.first)) given.push_back(setting);
-  return given;
-}
-
-// Ranks may take different numbers of steps if no rank waits for another: with async-order=free, or if the method
-// exchanges nothing.
-bool Averager::needs_equal_steps() const {
-  const OptionValues& values = options_.values;
-  if (!traits().compresses) return false;
-  if (!values.entries().contains("async-order")) return true;
-  return values.text("async-order") != "free" || values.has("replay");
-}
-
-// If no exchange lay between, ranks that have taken different numbers of steps come here without having noticed.
-void Averager::require_equal_steps() {
-  if (!needs_equal_steps() || workers_ == 1) return;
-  const std::vector<std::string> steps = counting_->gather(std::to_string(step_.index));
-  let_first_judge(*counting_, [&] {
-    for (std::size_t rank = 1; rank < steps.size(); ++rank)
-      if (steps[rank] != steps[0])
-        throw Error(ExitCode::kPeerLost, "the ranks are out of step: rank 0 has taken " + steps[0] + " steps, rank " +
-                                             std::to_string(rank) + " " + steps[rank] +
-                                             "; all ranks take equally many: give each as many batches");
-  });
-}
-
-ConstSlice Averager::consensus() {
-  if (has_other_end(options_)) communicator_->finish();
-  return communicator_->consensus();
-}
-
-void Averager::write_consensus(Slice into) {
-  enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "consensus");
-  if (observer_) observer_->before_consensus();
-  agree(*counting_, [&] {
-    if (gpu_ && !gpu_->holds(into))
-      throw Error(ExitCode::kUsage, "consensus: what is to be written does not lie in the memory of " + gpu_->name());
-  });
-  require_equal_steps();
-  const ConstSlice values = consensus();
-  if (gpu_ && !gpu_->holds(values)) {
-    gpu_->write(into, values);
-  } else {
-    replica_.device->copy(into, values);
-  }
-  replica_.device->wait();
-  replicas_->settle();
-  replicas_->compare();
-  warn_if_untrained(into);
-  is_gone_on_ = false;
-  if (observer_) observer_->after_consensus(distance_from(into));
-}
-
-// Warns if the consensus still is the model that the ranks began with.
-void Averager::warn_if_untrained(ConstSlice values) {
-  if (is_judged_ || step_.index == 0) return;
-  if (hash_of(values) != first_) {
-    is_judged_ = true;
-    return;
-  }
-  is_told_untrained_ = true;
-  if (counting_->rank() != 0) return;
-  warn("after " + std::to_string(step_.index) + (step_.index == 1 ? " step" : " steps") +
-       " the consensus is still, bit by bit, where it began: it is untrained. " +
-       (traits().has_center ? "The method has exchanged nothing so far that reaches the center: take more steps, or a "
-                              "smaller tau"
-                            : "The optimizer has not moved the parameters that were given to eave"));
-}
-
-void Averager::warn_of_few_exchanges() const {
-  if (workers_ == 1 || is_told_untrained_ || counting_->rank() != 0) return;
-  const std::string text = describe_few_exchanges(options_.values, step_.index);
-  if (!text.empty()) warn(text);
-}
-
-void Averager::finish() {
-  if (is_gone_on_) require_equal_steps();
-  replicas_->settle();
-  if (is_gone_on_) replicas_->compare();
-  if (is_gone_on_ && !is_judged_ && traits().has_center && step_.index > 0) {
-    warn_if_untrained(communicator_->consensus());
-    replica_.device->wait();
-  }
-  warn_of_few_exchanges();
-  communicator_->finish();
-  stop_serving();
-  replica_.device->wait();
 }
 
 }  // namespace eave

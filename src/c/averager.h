@@ -98,6 +98,7 @@ class Averager {
   enum class Stage { kBetweenSteps, kComputing, kUpdating };
   void enter(Stage from, Stage to, const char* call);
   bool joins_each_step() const;
+  bool has_other_end() const;
   void refuse_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) const;
 
   void refuse_second_service(const Transport& transport) const;

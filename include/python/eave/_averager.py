@@ -15,7 +15,7 @@ from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_
 from ._pytorch.loading import refuse_loaded_alone
 from ._method import Option
 from ._pytorch.model_hooks import ModelHooks
-from ._pytorch.optimizer import LookAhead, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
+from ._pytorch.optimizer import LookAhead, complete_options, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
 from ._pytorch.overlap import Overlap
 from ._pytorch.parameters import ParameterVector
 from ._program import method_of_run, note_method
@@ -25,7 +25,7 @@ from ._pytorch.saving import SavedMethod
 from ._pytorch.scaler import ScaledSteps
 from ._pytorch.statistics import refuse_statistics, statistics_of_all_ranks
 from ._pytorch.tensors import list_trained, require_fit, share_others
-from ._pytorch.wrapped import describe_groups, refuse_wrapped
+from ._pytorch.wrapped import refuse_wrapped, why_groups_drift
 
 if TYPE_CHECKING:
     import torch
@@ -91,7 +91,7 @@ class Averager(ScaledSteps, SavedMethod):
         self._settle()
         self._refuse_what_is_not_finite()
         super().__init__(self._vector.values.data_ptr(), self._vector.gradients.data_ptr(), self._vector.values.numel(),
-                         communicator, self._complete(options))
+                         communicator, complete_options(options, optimizer, self._vector.values))
         self._options = options
         self._vector.low.write()
         self._is_evaluating = self._is_updating = self._is_loaded = self._is_torn = False
@@ -99,7 +99,9 @@ class Averager(ScaledSteps, SavedMethod):
         self._hooks: Optional[ModelHooks] = None
         self._overlap: Optional[Overlap] = None
         self._refuse_unmoved_optimizer(options)
-        self._refuse_groups_that_drift()
+        if not self._has(EXCHANGES_TOGETHER) and (reason := why_groups_drift(model, communicator)):
+            self.close()
+            raise Error(USAGE, reason, is_shared=True)
         share_others(model, self._vector.trained)
         self._look_ahead: Optional[LookAhead] = None
         if is_nesterov(optimizer) and not self._has(AVERAGES_GRADIENTS):
@@ -127,19 +129,6 @@ class Averager(ScaledSteps, SavedMethod):
             raise Error(USAGE, f"parameter '{name}' of rank 0, with which all ranks begin, is not finite before the first "
                                "step: give the model finite values, or load a checkpoint that has them", is_shared=True)
 
-    def _complete(self, options: dict[str, Option]) -> dict[str, Option]:
-        """Returns `options` with those added that follow from the optimizer and the tensors."""
-        options, group = dict(options), self._optimizer.param_groups[0]
-        if self._vector.values.is_cuda:
-            options.update(device="cuda", gpu=self._vector.values.device.index)
-        options.setdefault("lr", float(group["lr"]))
-        if group.get("momentum"):
-            options.setdefault("momentum", float(group["momentum"]))
-        nesterov = is_nesterov(self._optimizer)
-        if options.setdefault("nesterov", nesterov) not in (nesterov, "on" if nesterov else "off"):
-            raise Error(USAGE, f"nesterov={options['nesterov']}, but the optimizer's is {nesterov}: leave it out")
-        return options
-
     def _refuse_unmoved_optimizer(self, options: dict[str, Option]) -> None:
         """Raises an Error if the method moves the parameters itself and the optimizer is not plain SGD with one rate.
         The method takes plain steps of one rate, and would silently ignore any other optimizer."""
@@ -149,15 +138,6 @@ class Averager(ScaledSteps, SavedMethod):
             self.close()
             raise Error(USAGE, f"{self._name} moves the parameters itself and never asks the optimizer: give it "
                                "torch.optim.SGD without momentum, with one learning rate, and weight_decay= to both")
-
-    def _refuse_groups_that_drift(self) -> None:
-        """Raises an Error if DistributedDataParallel averages within groups and the method would move the ranks of a group
-        apart."""
-        if not self._has(EXCHANGES_TOGETHER) and describe_groups(self._model):
-            self.close()
-            raise Error(USAGE, f"{self._name} exchanges with each rank by itself, so ranks of one DistributedDataParallel "
-                               "would differ: take a method in which all ranks exchange together, such as allreduce, easgd or "
-                               "local-sgd", is_shared=True)
 
     def _after_loading_optimizer(self) -> None:
         if self._look_ahead:
@@ -193,7 +173,7 @@ class Averager(ScaledSteps, SavedMethod):
         self._settle()
         self._close_to_begin_anew()
         self._open(self._vector.values.data_ptr(), self._vector.gradients.data_ptr(), self._vector.values.numel(),
-                   self._name, self._complete(self._options))
+                   self._name, complete_options(self._options, self._optimizer, self._vector.values))
         self._vector.low.write()
         if self._look_ahead:
             self._look_ahead.update()

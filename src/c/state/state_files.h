@@ -1,5 +1,5 @@
-// Where the states of an Averager's ranks go: into bytes that each rank keeps by itself, or into a checkpoint
-// (src/checkpoint/CHECKPOINTS.md). All functions are collective, and throw on all ranks alike.
+// Writes the states of an Averager's ranks to bytes that each rank keeps by itself, or to a checkpoint
+// (src/checkpoint/CHECKPOINTS.md), and reads them. All functions are collective, and throw on all ranks alike.
 #pragma once
 
 #include <cstdint>

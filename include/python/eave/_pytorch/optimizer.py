@@ -5,6 +5,7 @@ import inspect
 from typing import TYPE_CHECKING, Sequence
 
 from .._error import USAGE, Error
+from .._method import Option
 from .tensors import parts_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,21 @@ def is_plain_sgd(optimizer: torch.optim.Optimizer, decay: float) -> bool:
     return type(optimizer) is torch.optim.SGD and all(
         not group["momentum"] and float(group["weight_decay"]) == decay and group["lr"] == groups[0]["lr"]
         for group in groups)
+
+
+def complete_options(options: dict[str, Option], optimizer: torch.optim.Optimizer,
+                     values: torch.Tensor) -> dict[str, Option]:
+    """Returns `options` with those added that follow from the optimizer and from where the averaged values lie."""
+    options, group = dict(options), optimizer.param_groups[0]
+    if values.is_cuda:
+        options.update(device="cuda", gpu=values.device.index)
+    options.setdefault("lr", float(group["lr"]))
+    if group.get("momentum"):
+        options.setdefault("momentum", float(group["momentum"]))
+    nesterov = is_nesterov(optimizer)
+    if options.setdefault("nesterov", nesterov) not in (nesterov, "on" if nesterov else "off"):
+        raise Error(USAGE, f"nesterov={options['nesterov']}, but the optimizer's is {nesterov}: leave it out")
+    return options
 
 
 def is_nesterov(optimizer: torch.optim.Optimizer) -> bool:
