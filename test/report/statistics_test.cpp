@@ -1,4 +1,4 @@
-// Compares the statistics with scipy 1.17.1 (stats.t.interval, stats.ttest_ind with equal_var=False), with the closed
+// Compares the statistics with scipy 1.17.1 (stats.t.interval), with the closed
 // forms of the t distribution with 1 and 2 degrees of freedom, and with the integral of its density.
 #include "report/compare/statistics.h"
 
@@ -61,67 +61,25 @@ TEST(Estimate, covers_95_percent_of_the_density) {
   }
 }
 
-struct Example {
-  std::vector<double> a, b;
-  double difference, low, high, p;
-};
-
-TEST(Difference, agrees_with_scipy) {
-  const std::vector<Example> examples = {
-      {{27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4},
-       {27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 20.5, 24.4},
-       -2.166666666666668,
-       -3.984096267140929,
-       -0.3492370661924069,
-       0.021378001462866992},
-      {{.8931, .8912, .8950},
-       {.8889, .8871, .8902, .8895},
-       0.00417500000000004,
-       0.0003674008833438264,
-       0.007982599116656254,
-       0.039048843799787125},
-      {{1, 2}, {10, 12, 17.5}, -11.666666666666666, -20.76276708375547, -2.5705662495778636, 0.030196477900189554}};
-  for (const Example& example : examples) {
-    const auto found = difference(estimate(example.a), estimate(example.b));
-    ASSERT_TRUE(found);
-    EXPECT_NEAR(found->mean, example.difference, 1e-12);
-    EXPECT_NEAR(found->low, example.low, 1e-11);
-    EXPECT_NEAR(found->high, example.high, 1e-11);
-    EXPECT_NEAR(found->p, example.p, 1e-12);
-  }
+// The logarithms of 1 and 100 have mean log 10 and standard error log 10, so the factor is 10^t(0.975, 1).
+TEST(Estimate, of_values_above_0_has_an_interval_that_never_reaches_0) {
+  const Estimate value = estimate({1, 100}, ValueRange::kPositive);
+  EXPECT_EQ(value.mean, 50.5);
+  const double factor = std::pow(10, std::tan(kPi * 0.475));
+  EXPECT_NEAR(*value.high / 50.5 / factor, 1, 1e-12);
+  EXPECT_NEAR(*value.low * factor / 50.5, 1, 1e-12);
+  EXPECT_GT(*value.low, 0);
 }
 
-// With equal scatter and two values each, Welch's test has 2 degrees of freedom, and p = 1 - t / sqrt(2 + t^2).
-TEST(Difference, has_the_closed_form_of_two_degrees_of_freedom) {
-  const auto found = difference(estimate({4, 6}), estimate({0, 2}));
-  const double t = 4 / std::sqrt(2.0);
-  EXPECT_NEAR(found->p, 1 - t / std::sqrt(2 + t * t), 1e-12);
+TEST(Estimate, of_values_that_may_be_0_has_no_interval_below_0) {
+  EXPECT_EQ(estimate({0, 1}, ValueRange::kPositive).low, 0);
+  EXPECT_EQ(estimate({0, 0}, ValueRange::kPositive).high, 0);
 }
 
-TEST(Difference, p_is_the_integral_of_both_tails) {
-  const Estimate a = estimate({5, 6, 7, 9}), b = estimate({1, 2, 6});
-  const double of_a = a.deviation * a.deviation / 4, of_b = b.deviation * b.deviation / 3;
-  const double v = (of_a + of_b) * (of_a + of_b) / (of_a * of_a / 3 + of_b * of_b / 2);
-  const double t = (a.mean - b.mean) / std::sqrt(of_a + of_b);
-  EXPECT_NEAR(difference(a, b)->p, 1 - 2 * central_half(t, v), 1e-9);
-}
-
-TEST(Difference, changes_its_sign_and_nothing_else_when_the_two_are_exchanged) {
-  const Estimate a = estimate({1, 2, 4}), b = estimate({3, 3.5, 7, 8});
-  const auto forth = difference(a, b), back = difference(b, a);
-  EXPECT_EQ(forth->mean, -back->mean);
-  EXPECT_EQ(forth->low, -back->high);
-  EXPECT_EQ(forth->p, back->p);
-}
-
-TEST(Difference, is_unknown_where_one_of_the_two_is_a_single_value) {
-  EXPECT_FALSE(difference(estimate({1}), estimate({2, 3})));
-  EXPECT_FALSE(difference(estimate({2, 3}), estimate({1})));
-}
-
-TEST(Difference, of_values_without_scatter_is_certain) {
-  EXPECT_EQ(difference(estimate({1, 1}), estimate({1, 1, 1}))->p, 1);
-  EXPECT_EQ(difference(estimate({2, 2}), estimate({1, 1}))->p, 0);
+TEST(Estimate, of_a_share_ends_at_0_and_1) {
+  const Estimate value = estimate({0.1, 0.95}, ValueRange::kShare);
+  EXPECT_EQ(value.low, 0);
+  EXPECT_EQ(value.high, 1);
 }
 
 }  // namespace
