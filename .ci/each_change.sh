@@ -166,10 +166,14 @@ check_timed() {
 are_programs_built=no
 build_programs() {
   [ "$are_programs_built" = no ] || return 0
-  mpi_launch/install_packages build data test &&
-    cmake -S . -B build/test -G Ninja -DEAVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release -DEAVE_WERROR=ON -DEAVE_UNITY=ON >/dev/null &&
-    cmake --build build/test --target eave eave_library eave_cuda_emulated out_of_step_job --parallel "$(nproc)" >/dev/null &&
-    are_programs_built=yes
+  local log=build/test/programs.log
+  mpi_launch/install_packages build data test && mkdir -p build/test || return 1
+  if ! { cmake -S . -B build/test -G Ninja -DEAVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release -DEAVE_WERROR=ON -DEAVE_UNITY=ON &&
+    cmake --build build/test --target eave eave_library eave_cuda_emulated out_of_step_job --parallel "$(nproc)"; } >"$log" 2>&1; then
+    tail -n 30 "$log"
+    return 1
+  fi
+  are_programs_built=yes
 }
 
 # What clusters do to runs, a few times each, to the program that the tests have built.
