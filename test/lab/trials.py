@@ -119,7 +119,7 @@ def parse(usage, names):
 def try_in_turn(faults, eave, is_full, seed, keep):
     """Tries one fault after another and prints what came out. Calls keep(results so far) after each."""
     results, around = [], circumstances(is_full, seed)
-    width = max(len(fault.name) for fault in faults)
+    width = max((len(fault.name) for fault in faults), default=0)
     for fault in faults:
         results.append(try_fault(fault, eave, is_full, seed) | around)
         print(describe(results[-1], width), flush=True)
