@@ -26,6 +26,7 @@ void TcpLinks::locked_queue(Link& link, Message* message) {
   (link.last ? link.last->next : link.first) = message;
   link.last = message;
   if (link.first == message) locked_write(link);
+  if (link.first) locked_end_pause();  // the thread that pauses is to write the rest
 }
 
 void TcpLinks::locked_write(Link& link) {
@@ -133,6 +134,7 @@ bool TcpLinks::locked_begin_message(Link& link) {
 bool TcpLinks::locked_end_message(Link& link) {
   link.is_whole = true;
   if (!equal_in_constant_time(link.in_mac.end(), std::span(link.edge).first(kTag))) return false;
+  if (link.header.channel != 0) locked_end_pause();
   if (link.receive) {
     link.receive->is_done = true;
   } else if (link.buffered) {
@@ -172,6 +174,7 @@ void TcpLinks::locked_close(Link& link) {
 void TcpLinks::locked_lose(int rank, std::optional<ExitCode> code) {
   if (!lost_) lost_ = EndedRank{rank, code};
   ::eventfd_write(wake_.descriptor(), 1);  // whichever thread has noticed it
+  locked_end_pause();
 }
 
 }  // namespace eave

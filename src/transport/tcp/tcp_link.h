@@ -14,7 +14,7 @@ namespace eave {
 
 constexpr std::size_t kHeader = sizeof(TcpHeader), kTag = sizeof(MacTag);
 constexpr std::size_t kBuffer = Messages::kLongest;
-constexpr std::size_t kWaiting = 64;  // places for messages that wait, made beforehand
+constexpr std::size_t kWaiting = 128;  // places for messages that wait, made beforehand
 
 enum TcpWord { kControl = 1, kGoodbye, kEnd };  // tags of channel 0
 
@@ -39,7 +39,10 @@ struct TcpLinks::Buffered {
 
 struct TcpLinks::Link {
   Link(int rank, TcpConnection connection)
-      : peer(rank), socket(std::move(connection.socket)), out_mac(connection.sends), in_mac(connection.receives) {}
+      : peer(rank), socket(std::move(connection.socket)), out_mac(connection.sends), in_mac(connection.receives) {
+    waiting.reserve(kWaiting);
+    unclaimed.reserve(kWaiting);
+  }
 
   const int peer;
   Socket socket;
