@@ -189,6 +189,27 @@ TEST(TcpMeeting, ends_at_once_if_a_rank_has_come_and_gone) {
   EXPECT_LT(TcpClock::now() - begin, 10s) << "less than the limit";
 }
 
+TEST(TcpMeeting, takes_addresses_of_ipv6_and_names) {
+  for (const char* host : {"::1", "localhost"}) {
+    try {
+      listen_at({host, 0});
+    } catch (const Error& error) {
+      GTEST_SKIP() << host << " is no address of this machine: " << error.what();
+    }
+    for (const Outcome& outcome : meet_all(ranks_that_meet(3, host))) EXPECT_EQ(outcome.code, 0) << outcome.message;
+  }
+}
+
+TEST(TcpMeeting, listens_at_no_other_address) {
+  for (const char* all : {"0.0.0.0", "::"}) EXPECT_EQ(code_of([&] { listen_at({all, 0}); }), ExitCode::kUsage) << all;
+  const Socket listener = listen_at({"127.0.0.1", 0});
+  const int port = address_of(listener).port;
+  std::string why;
+  EXPECT_TRUE(connect_to({"127.0.0.1", port}, TcpClock::now() + 5s, why)) << why;
+  for (const char* other : {"127.0.0.2", "::1"})
+    EXPECT_FALSE(connect_to({other, port}, TcpClock::now() + 5s, why)) << other;
+}
+
 TEST(TcpMeeting, refuses_another_number_of_ranks) {
   std::vector<TcpMeeting> all = ranks_that_meet(2);
   all[1].ranks = 3;
@@ -199,7 +220,7 @@ TEST(TcpMeeting, refuses_another_number_of_ranks) {
 
 TEST(TcpMeeting, says_what_an_address_looks_like) {
   EXPECT_EQ(text_of(parse_address("[::1]:80", "--meet")), "[::1]:80");
-  for (const char* wrong : {"", "host", "host:", ":80", "host:0", "host:65536", "host:80x"})
+  for (const char* wrong : {"", "host", "host:", ":80", "host:0", "host:65536", "host:80x", "::1:80", "[::1]"})
     EXPECT_EQ(code_of([&] { parse_address(wrong, "--meet"); }), ExitCode::kUsage) << wrong;
   EXPECT_EQ(code_of([] { listen_at({"192.0.2.1", 0}); }), ExitCode::kUsage) << "not an address of this host";
 }
