@@ -42,6 +42,17 @@ class OneSum final : public SumQueue {
   std::optional<Slice> values_;
 };
 
+class HeldSends {
+ public:
+  explicit HeldSends(Messages& messages) : messages_(messages) { messages_.hold_sends(true); }
+  HeldSends(const HeldSends&) = delete;
+  HeldSends& operator=(const HeldSends&) = delete;
+  ~HeldSends() { messages_.hold_sends(false); }
+
+ private:
+  Messages& messages_;
+};
+
 void add(const float* values, float* sum, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) sum[i] += values[i];
 }
@@ -173,6 +184,7 @@ void MessageWire::in_segments(SumQueue& queue, int parts, Phases... phases) {
     begin(0);
     return true;
   };
+  const HeldSends held(*messages_);
   backoff_.reset();
   for (;;) {
     bool moved = take();

@@ -52,6 +52,8 @@ struct TcpLinks::Link {
   Message* first = nullptr;
   Message* last = nullptr;
   std::size_t written = 0;  // of the first, with header and tag
+  std::size_t held = 0;     // bytes that have come since the last write
+  bool is_full = false;     // the socket had no place for more at the last write
   // Incoming: the message of which bytes are expected. In the beginning, an empty one whose code has come.
   TcpHeader header;
   std::byte* into = nullptr;

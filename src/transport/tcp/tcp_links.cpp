@@ -138,23 +138,6 @@ void TcpLinks::locked_give_back(Link& link, Buffered* buffered) {
   free_buffers_.push_back(buffered);
 }
 
-void TcpLinks::locked_list(std::vector<pollfd>& wanted) const {
-  wanted.clear();
-  for (const auto& link : links_) {
-    const bool is_open = link && link->socket.is_open();
-    wanted.push_back({is_open ? link->socket.descriptor() : -1,
-                      static_cast<short>(is_open && link->first ? POLLIN | POLLOUT : POLLIN), 0});
-  }
-}
-
-void TcpLinks::locked_move(const std::vector<pollfd>& wanted) {
-  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
-    if (wanted[peer].revents == 0) continue;
-    locked_write(*links_[peer]);
-    locked_read(*links_[peer]);
-  }
-}
-
 // Leaves messages where they are until a connection has ended.
 void TcpLinks::await_end() {
   std::vector<pollfd>& wanted = wanted_by_watch_;
@@ -178,7 +161,7 @@ void TcpLinks::stop_watching() noexcept { ::eventfd_write(wake_.descriptor(), 1)
 void TcpLinks::pause(std::chrono::nanoseconds at_most) {
   {
     const std::lock_guard lock(*mutex_);
-    locked_list(wanted_);
+    if (locked_list(wanted_)) at_most = {};  // what has left may be what the caller waits for
     is_paused_ = at_most.count() > 0;
   }
   wanted_.push_back({end_pause_.descriptor(), POLLIN, 0});
@@ -194,6 +177,11 @@ void TcpLinks::pause(std::chrono::nanoseconds at_most) {
     if (is_any) locked_move(wanted_);
   }
   fail_if_lost();
+}
+
+void TcpLinks::hold_sends(bool is_held) {
+  const std::lock_guard lock(*mutex_);
+  holds_sends_ = is_held;
 }
 
 void TcpLinks::wake() noexcept { ::eventfd_write(end_pause_.descriptor(), 1); }
