@@ -29,8 +29,8 @@ def words(folder, steps=STEPS, pause=0.0):
     return ["--", sys.executable, HERE / "own_job.py", folder, steps, pause]
 
 
-def submit(place, script, arguments, **values):
-    settings = variables(place) | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+def submit(place, script, arguments, settings=None, **values):
+    settings = variables(place) | (settings or {}) | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     export = "--export=ALL," + ",".join(f"{name}={value}" for name, value in settings.items())
     return slurm.Batch(place, script, [export], arguments, **values)
 
@@ -52,9 +52,20 @@ def require_ranks(text, number, begin=0):
     lab.require([each[:3] for each in found[:number]] == due and int(found[0][3]) >= begin, f"ranks are {found}: {text[-1500:]}")
 
 
-def in_a_job(launcher, place):
-    job = submit(place, "slurm-cpu", words(place.directory), launcher=launcher)
+def in_a_job(launcher, place, **settings):
+    job = submit(place, "slurm-cpu", words(place.directory), settings, launcher=launcher)
     job.wait()
+    require_ranks(job.log(), slurm.NODES)
+    require_end(place, slurm.NODES)
+
+
+def by_torchrun_alone(place):
+    """eave's ranks meet through the store of torchrun's job."""
+    if (python := pytorch_environment.find_pytorch()) is None:
+        raise lab.Skip("no PyTorch: bench/pytorch_environment.py installs it")
+    arguments = ["--", python, *words(place.directory)[2:]]
+    job = submit(place, "slurm-cpu", arguments, launcher=[str(python.parent / "torchrun")])
+    job.wait(90)
     require_ranks(job.log(), slurm.NODES)
     require_end(place, slurm.NODES)
 
@@ -102,6 +113,10 @@ TESTS = [
     lab.Fault("own-mpirun", "slurm-cpu -- python3, with mpirun: a rank on each node, the bits of one machine",
               functools.partial(in_a_job, ["mpirun"]), quick=1, full=2),
     lab.Fault("own-pmix", "the same with srun --mpi=pmix", functools.partial(in_a_job, ["srun", "--mpi=pmix"]), quick=0, full=2),
+    lab.Fault("own-srun", "the same with srun without MPI: the ranks meet at EAVE_MEET",
+              functools.partial(in_a_job, ["srun", "--mpi=none"], EAVE_MEET="node0:29400"), quick=0, full=2),
+    lab.Fault("own-torchrun-ranks", "the same with torchrun: eave's ranks meet through its store", by_torchrun_alone,
+              quick=0, full=2),
     lab.Fault("own-requeue", "slurm-requeue -- python3: 75 on SIGUSR1, back into the queue, the bits of an undisturbed run",
               requeued, quick=0, full=2),
     lab.Fault("own-torchrun", "slurm-cpu with torchrun: ranks meet; SIGUSR1 reaches them, and the job ends with 75", by_torchrun,
