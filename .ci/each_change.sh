@@ -11,7 +11,7 @@ use_compiler_cache() {
   mpi_launch/install_packages cache
   command -v ccache >/dev/null || return 0
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
-  export CCACHE_BASEDIR=$PWD
+  export CCACHE_BASEDIR=$PWD CCACHE_SLOPPINESS=pch_defines,time_macros # else it keeps nothing that used precompiled headers
 }
 
 # Seconds that each of this machine's cores has been kept from it since it started, by others on the same host.
