@@ -18,10 +18,10 @@ namespace {
 
 // Settings that shortened or watched the run, or that belong to its place and its machine.
 constexpr std::array kOfThatRun = {
-    "run-dir",          "overwrite",       "resume",           "checkpoint-dir", "max-steps",    "max-samples",
-    "stop-at-accuracy", "stop-after-time", "stop-after-bytes", "log-every",      "trace",        "tensorboard",
-    "progress",         "config",          "print-config",     "inject-fault",   "communicator", "lr",
-    "plugin-file",      "format"};
+    "run-dir",     "overwrite",        "resume",          "checkpoint",       "checkpoint-dir", "max-steps",
+    "max-samples", "stop-at-accuracy", "stop-after-time", "stop-after-bytes", "log-every",      "trace",
+    "tensorboard", "progress",         "config",          "print-config",     "inject-fault",   "communicator",
+    "lr",          "plugin-file",      "format"};
 // An imitated network stays if the figures of the network are the run's.
 constexpr std::array kOfNetwork = {"shape-rate", "shape-delay", "shape-jitter"};
 
@@ -111,12 +111,14 @@ class TrainWords {
     return words;
   }
 
-  // A directory beside the run's, which does not exist yet.
+  // A directory beside the run's, or beside its comparison's, which does not exist yet.
   std::string run_directory() const {
-    const std::filesystem::path basis = question_.runs[question_.basis].name;
-    const std::string name = method() + "-" + std::to_string(suggestion_.ranks);
-    std::filesystem::path path = basis.lexically_normal().parent_path() / name;
     std::error_code error;
+    std::filesystem::path place =
+        std::filesystem::path(question_.runs[question_.basis].name).lexically_normal().parent_path();
+    if (std::filesystem::exists(place / "comparison.json", error)) place = place.parent_path();
+    const std::string name = method() + "-" + std::to_string(suggestion_.ranks);
+    std::filesystem::path path = place / name;
     for (int number = 2; std::filesystem::exists(path, error); ++number)
       path.replace_filename(name + "-" + std::to_string(number));
     return path.string();

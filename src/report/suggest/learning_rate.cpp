@@ -46,6 +46,7 @@ RateAdvice rate_advice(const RateQuestion& question) {
                               : "yours of one rank: each replica keeps its batch, and so its rate"};
   const std::string scaling = setting_in(question.settings, "lr-scaling", "none");
   if (question.averages) return for_gradients(question, lr, scaling);
+  if (question.workers == 1 && question.workers_before == 1) return {lr, false, "as in the run"};
   std::string sentence = "as in the run: each replica keeps its batch, and so its rate";
   if (question.averaged_before && question.workers_before > 1 && scaling == "none")
     sentence += "; the run averaged gradients of " + std::to_string(question.workers_before) +

@@ -17,7 +17,7 @@ std::string milliseconds(double seconds) {
   const double value = 1e3 * seconds;
   return decimal_text(value, value < 10 ? 2 : value < 1000 ? 1 : 0) + " ms";
 }
-std::string times(double factor) { return decimal_text(factor, factor < 10 ? 1 : 0); }
+std::string times(double factor) { return decimal_text(factor, factor < 2 ? 2 : factor < 10 ? 1 : 0); }
 
 // "10 Gbit/s between hosts (assumed)", "4.0 GB/s within the host (measured by the run)"
 std::string network_text(const SuggestQuestion& question) {
@@ -50,9 +50,9 @@ std::string straggler_sentence(const SuggestQuestion& question) {
 
 std::string gains_text(const GainsMeasured& gains) {
   return "methods that took " + times(gains.least_steps) + " to " + times(gains.most_steps) +
-         " times as many steps/s as allreduce reached an accuracy " + times(gains.least_time) + " to " +
-         times(gains.most_time) + " times as soon (" + std::to_string(gains.cases) +
-         " cases of lenet and cifar7, bench/results/time-to-accuracy.md)";
+         " times as many steps/s as allreduce reached an accuracy " + decimal_text(gains.least_time, 1) + " to " +
+         decimal_text(gains.most_time, gains.most_time < 10 ? 1 : 0) + " times as soon (" +
+         std::to_string(gains.cases) + " cases of lenet and cifar7, bench/results/time-to-accuracy.md)";
 }
 
 // What is known of the accuracy of `method`: by the runs, else by eave's own measurements.
@@ -149,10 +149,10 @@ std::vector<std::string> unknown_of(const SuggestQuestion& question, const Sugge
   if (is_network_assumed(question))
     unknown.push_back("the rate of the links is assumed, " + bits_per_second_text(report.network.bytes_per_second) +
                       ": measure it with eave bench-comm on your hosts, and give it by --bench-comm or --network-rate");
-  const double error = error_of_basis(question);
-  if (std::abs(error) > model_error(ExchangePattern::kHiddenSums))
-    unknown.push_back("the plan is " + percent(std::abs(error)) + (error > 0 ? " too fast" : " too slow") + " about " +
-                      question.runs[question.basis].name + " itself: figures that are planned may be as wrong");
+  const PlanError worst = worst_plan(question);
+  if (std::abs(worst.error) > model_error(ExchangePattern::kHiddenSums))
+    unknown.push_back("the plan is " + percent(std::abs(worst.error)) + (worst.error > 0 ? " too fast" : " too slow") +
+                      " about " + worst.run + ": other figures that are planned may be as wrong");
   if (report.network.hosts(question.ranks) > kMostHostsMeasured)
     unknown.push_back("plans of more than 8 hosts have not been compared with runs");
   if (const std::string slow = straggler_sentence(question); !slow.empty())

@@ -52,11 +52,18 @@ const SuggestRun* run_of(const SuggestQuestion& question, const PlanMethod& meth
   return found;
 }
 
-PlanMethod method_of_basis(const SuggestQuestion& question) {
+// planned / measured - 1 for the run's own method and ranks; 0 if it has one rank, or if another network or setting is
+// in question.
+double error_of_run(const SuggestQuestion& question, const SuggestRun& run) {
   const SuggestRun& basis = question.runs[question.basis];
-  for (const PlanMethod& method : question.methods)
-    if (has_method(method, basis)) return method;
-  return {};
+  if (!run.plan || run.plan->ranks < 2 || !question.has_network_of_runs || !shares_settings(run, basis)) return 0;
+  if (run.plan->hosts != question.report.network.hosts(run.plan->ranks) || !(measured_rate(run) > 0)) return 0;
+  for (const PlanMethod& method : question.methods) {
+    if (!has_method(method, run)) continue;
+    const PlanRow row = predict(question.report.run.basis, question.report.network, method, run.plan->ranks);
+    return row.samples_per_second / measured_rate(run) - 1;
+  }
+  return 0;
 }
 
 Trial planned(const SuggestQuestion& question, const PlanNetwork& network, const PlanMethod& method) {
@@ -66,7 +73,7 @@ Trial planned(const SuggestQuestion& question, const PlanNetwork& network, const
               .step_seconds = row.step_seconds,
               .straggling_share = row.straggling_seconds / row.step_seconds,
               .exchange_share = row.exchange_seconds / row.step_seconds,
-              .error = std::max(model_error(method.pattern), std::abs(error_of_basis(question))),
+              .error = std::max(model_error(method.pattern), std::abs(worst_plan(question).error)),
               .source = "planned from " + question.runs[question.basis].name};
   return trial;
 }
@@ -84,13 +91,13 @@ void put_in(const SuggestRun& run, Trial& trial) {
 
 }  // namespace
 
-double error_of_basis(const SuggestQuestion& question) {
-  const SuggestRun& basis = question.runs[question.basis];
-  const PlanMethod method = method_of_basis(question);
-  const double measured = measured_rate(basis);
-  if (method.name.empty() || basis.plan->ranks < 2 || !(measured > 0) || !question.has_network_of_runs) return 0;
-  const PlanRow row = predict(question.report.run.basis, question.report.network, method, basis.plan->ranks);
-  return row.samples_per_second / measured - 1;
+PlanError worst_plan(const SuggestQuestion& question) {
+  PlanError worst;
+  for (const SuggestRun& run : question.runs) {
+    const double error = error_of_run(question, run);
+    if (std::abs(error) > std::abs(worst.error)) worst = {error, run.name};
+  }
+  return worst;
 }
 
 std::vector<Trial> trials_of(const SuggestQuestion& question, const PlanNetwork& network) {

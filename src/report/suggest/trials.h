@@ -42,9 +42,14 @@ struct SuggestQuestion {
   std::vector<PlanMethod> methods;  // `allreduce` first; a method with tau occurs with each tau that may be advised
 };
 
-// The relative error of the plan of the run that is planned from: planned / measured - 1 for its own method and ranks;
-// 0 if it had one rank.
-double error_of_basis(const SuggestQuestion& question);
+// How far a plan is from a run: planned / measured - 1, in samples per second.
+struct PlanError {
+  double error = 0;
+  std::string run;  // its directory
+};
+
+// The plan that is farthest from its run, among the runs of several ranks. All plans are made from the same run.
+PlanError worst_plan(const SuggestQuestion& question);
 
 // A trial of each method on `network`, in the order of question.methods. If a run has measured the same method with as
 // many ranks, the trial has that run's figures.
