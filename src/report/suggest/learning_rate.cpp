@@ -29,8 +29,9 @@ RateAdvice for_gradients(const RateQuestion& question, const std::string& lr, co
   const double factor = std::sqrt(static_cast<double>(question.workers) / before);
   RateAdvice advice{rounded(number_in(question.settings, "lr") * factor), false, ""};
   advice.sentence = "the run's " + lr + " times the root of " + std::to_string(question.workers) + "/" +
-                    std::to_string(before) + ", since gradients are averaged over " + std::to_string(question.workers) +
-                    " workers; of the rules tried the root held longest, up to 8" + kSource;
+                    std::to_string(before) + ", since gradients are averaged over " +
+                    count_text(question.workers, "worker") + "; of the rules tried the root held longest, up to 8" +
+                    kSource;
   if (question.workers > kMostWorkersMeasured) advice.sentence += "; no rule held beyond 8: try several rates";
   return advice;
 }
@@ -49,8 +50,8 @@ RateAdvice rate_advice(const RateQuestion& question) {
   if (question.workers == 1 && question.workers_before == 1) return {lr, false, "as in the run"};
   std::string sentence = "as in the run: each replica keeps its batch, and so its rate";
   if (question.averaged_before && question.workers_before > 1 && scaling == "none")
-    sentence += "; the run averaged gradients of " + std::to_string(question.workers_before) +
-                " workers, so a smaller rate may be better";
+    sentence += "; the run averaged gradients of " + count_text(question.workers_before, "worker") +
+                ", so a smaller rate may be better";
   return {lr, false, sentence};
 }
 

@@ -34,7 +34,8 @@ std::string figures_of(const SuggestQuestion& question, const Trial& trial) {
 }
 
 std::string speed_sentence(const SuggestQuestion& question, const Trial& trial, const AloneRate& alone) {
-  return std::to_string(question.ranks) + " ranks train " + times(trial.samples_per_second / alone.samples_per_second) +
+  return count_text(question.ranks, "rank") + (question.ranks == 1 ? " trains " : " train ") +
+         times(trial.samples_per_second / alone.samples_per_second) +
          " times the samples/s of one: " + decimal_text(trial.samples_per_second, 0) + " (" + trial.source + ") and " +
          decimal_text(alone.samples_per_second, 0) + " (" + alone.source + ")";
 }
