@@ -1,23 +1,30 @@
 // Makes figures of heading, controls, chart and caption, and the two figures over the course of a run.
 
-// draw(box) draws the chart and returns {caption, notes}. The page calls it again whenever something changes.
+// draw(box) draws the chart and returns {caption, notes, table, legend}. table(), for CSV, returns {heads, rows};
+// legend: [[picture, text]] for a saved picture. The page calls it again whenever something changes.
 function makeFigure(view, title, controls, draw) {
   const box = element("div", {class: "chart"});
   const caption = element("figcaption", {});
   const number = view.figures.length + 1;
+  let latest = {};
+  const downloads = makeDownloads(view, title, box, () => latest);
   function redraw() {
-    const {caption: text, notes} = draw(box);
+    latest = draw(box);
+    downloads.update();
+    const {caption: text, notes} = latest;
     caption.replaceChildren(element("b", {}, `Figure ${number}. `), text, ...(notes || []).map((note) => ` ${note}`));
   }
   view.figures.push(redraw);
   return element(
       "figure", {},
-      element("div", {class: "figure-head"}, element("h2", {}, title), element("div", {class: "controls"}, controls)),
+      element("div", {class: "figure-head"}, element("h2", {}, title), element("div", {class: "controls"}, controls, downloads)),
       box, caption);
 }
 
-// Buttons that set `state[name]` and redraw the page.
-function stateButtons(view, state, name, label, options) {
+// Buttons that set a part of `state` and redraw the page. key: "figure.name", as the address calls state[name].
+function stateButtons(view, state, key, label, options) {
+  const name = key.split(".").pop();
+  keepChoice(view, key, state, name, options.map(([value]) => value));
   return buttonGroup(label, options, state[name], (value) => {
     state[name] = value;
     view.redraw();
@@ -27,25 +34,28 @@ function stateButtons(view, state, name, label, options) {
 const kProgress = [["seconds", "wall time"], ["step", "steps"], ["epoch", "epochs"], ["bytes", "bytes sent"]];
 
 function makeCurveFigure(view) {
-  const state = {y: "accuracy", x: "seconds", model: "center", close: true, singles: false, logX: false, logY: false};
+  const state = {x: "seconds", model: "center", close: true, singles: false, logX: false, logY: false};
+  keepChoice(view, "course.model", state, "model", kModels.map(([model]) => model));
   const controls = [
-    stateButtons(view, state, "y", "", [["accuracy", metricName()], ["loss", "loss"]]),
-    stateButtons(view, state, "x", "against", kProgress),
+    stateButtons(view, state, "course.x", "against", kProgress),
     selection(
         "of", kModels, state.model,
         (value) => {
           state.model = value;
           view.redraw();
         }),
-    stateCheckBox(view, state, "close", "close-up"),
-    stateCheckBox(view, state, "singles", "single runs"),
-    stateCheckBox(view, state, "logX", "log x"),
-    stateCheckBox(view, state, "logY", "log y"),
+    stateCheckBox(view, state, "course.close", "close-up"),
+    stateCheckBox(view, state, "course.singles", "single runs"),
+    stateCheckBox(view, state, "course.logX", "log x"),
+    stateCheckBox(view, state, "course.logY", "log y"),
   ];
-  return makeFigure(view, "Course of training", controls, (box) => drawCurves(view, state, box));
+  return makeFigure(
+      view, "Course of training", controls, (box) => drawCurves(view, {...state, y: view.measure}, box));
 }
 
-function stateCheckBox(view, state, name, label) {
+function stateCheckBox(view, state, key, label) {
+  const name = key.split(".").pop();
+  keepChoice(view, key, state, name, [true, false]);
   return checkBox(label, state[name], (value) => {
     state[name] = value;
     view.redraw();
@@ -65,10 +75,12 @@ function curveSeries(view, curve, singles) {
     return {
       name: variantName(view, variant),
       look: familyOf(view, variant).look,
+      chosen: isBroughtOut(view, familyOf(view, variant)),
       width: manyRanks ? 1.2 + 0.45 * Math.log2(variant.ranks) : 2,
       points: finished.length > 2 ? points : points.map(({x, y}) => ({x, y})),
       count: finished.length,
       singles: drawn.map((run) => ({
+                           name: run.name,
                            points: curve(run),
                            failed: run.state === "finished" ? null : `${run.name}: ${run.state}. ${run.why || ""}`
                          })),
@@ -88,21 +100,26 @@ function drawCurves(view, state, box) {
   const caption = `${subject} against ${progress}, ${filterText(view)}. ${spreadText(drawn, state.singles)}`;
   if (drawn.length === 0) {
     const why = state.model === "training" && state.y === "accuracy" ?
-        "Steps record the loss only: choose loss above." :
+        "Steps record the loss only: choose to judge by loss, above." :
         `No visible run recorded the ${what} of this model (${model}).`;
     sayWhyEmpty(box, why);
     return {caption: `${subject} against ${progress}.`};
   }
   const plot = curvePlot(view, state, drawn, box, `${subject} against ${progress}`);
   if (plot) drawLineChart(box, plot);
-  return {caption, notes: curveNotes(state, series, drawn)};
+  return {
+    caption,
+    notes: curveNotes(state, series, drawn),
+    table: () => seriesTable(drawn, progress + csvUnit(state.x), what),
+    legend: legendOf(drawn)
+  };
 }
 
 function spreadText(series, singles) {
   const most = Math.max(...series.map((one) => one.count));
   const texts = [];
   if (most > 1)
-    texts.push(`Lines: mean over seeds${most > 2 ? "; bands: its 95 % interval" : ""}${
+    texts.push(`Lines: mean over seeds${most > 2 ? "; bands, faint unless ± is chosen above: its 95 % interval" : ""}${
         singles ? "; thin lines: single runs" : ""}.`);
   if (!singles && series.some((one) => one.count === 2))
     texts.push(
@@ -195,7 +212,9 @@ function valueAxis(state, series, everything, target) {
 
 function makeDistanceFigure(view) {
   const state = {x: "seconds", logY: true};
-  const controls = [stateButtons(view, state, "x", "Against", kProgress), stateCheckBox(view, state, "logY", "log y")];
+  const controls = [
+    stateButtons(view, state, "distance.x", "Against", kProgress), stateCheckBox(view, state, "distance.logY", "log y")
+  ];
   return makeFigure(view, "Consensus distance", controls, (box) => drawDistance(view, state, box));
 }
 
@@ -231,5 +250,9 @@ function drawDistance(view, state, box) {
   drawLineChart(
       box,
       {label, x, y, xTitle: kQuantities[state.x].name, yTitle: "distance ÷ norm of the center", series, height: 300});
-  return {caption: `${caption}, against ${kQuantities[state.x].name}, ${filterText(view)}.`};
+  return {
+    caption: `${caption}, against ${kQuantities[state.x].name}, ${filterText(view)}.`,
+    table: () => seriesTable(series, kQuantities[state.x].name + csvUnit(state.x), "distance"),
+    legend: legendOf(series)
+  };
 }

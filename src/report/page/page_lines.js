@@ -37,16 +37,19 @@ function drawBand(one, x, y) {
   const points = one.points.filter((point) => isNumber(x.at(point.x)) && isNumber(point.low) && isNumber(point.high));
   const low = (point) => isNumber(y.at(point.low)) ? point.low : y.low;
   if (one.bars)
-    return points.map((point) => drawWhisker(one.look.color, x.at(point.x), y.at(low(point)), y.at(point.high)));
+    return points.map((point) => drawWhisker(one, x.at(point.x), y.at(low(point)), y.at(point.high)));
   if (points.length < 2) return [];
   const upper = pathOf(points.map((point) => ({x: point.x, y: point.high})), x, y);
   const lower = pathOf(points.map((point) => ({x: point.x, y: low(point)})).reverse(), x, y);
-  return [shape("path", {class: "band", d: `${upper}L${lower.slice(1)}z`, fill: one.look.color})];
+  return [shape("path", {class: one.chosen ? "band chosen" : "band", d: `${upper}L${lower.slice(1)}z`, fill: one.look.color})];
 }
 
-function drawWhisker(color, x, top, bottom) {
-  return shape(
-      "path", {class: "whisker", stroke: color, d: `M${x} ${top}V${bottom}M${x - 4} ${top}h8M${x - 4} ${bottom}h8`});
+function drawWhisker({look, chosen}, x, top, bottom) {
+  return shape("path", {
+    class: chosen ? "whisker" : "whisker faded",
+    stroke: look.color,
+    d: `M${x} ${top}V${bottom}M${x - 4} ${top}h8M${x - 4} ${bottom}h8`
+  });
 }
 
 function drawSingles(one, x, y) {
@@ -78,7 +81,7 @@ function drawSeries(one, x, y, index) {
       class: "line",
       d: pathOf(points, x, y),
       stroke: one.look.color,
-      "stroke-width": one.width || 2,
+      "stroke-width": (one.width || 2) + (one.chosen ? 0.8 : 0),
       "stroke-dasharray": one.look.dash || null
     }));
   }

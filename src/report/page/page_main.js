@@ -10,7 +10,8 @@ function showComparison(data) {
   }
   data = withoutControls(data);
   useMetric(data.metric);
-  document.title = `Comparison: ${data.title}`;
+  document.title = data.title;
+  window.onhashchange = () => showComparison(data);
   const view = makeView(data);
   page.replaceChildren(makeHead(view));
   if (view.variants.length === 0) {
@@ -18,6 +19,7 @@ function showComparison(data) {
   } else {
     page.append(
         makeFilterBar(view), makeVariantTable(view), makeCurveFigure(view),
+        makeParetoFigure(view),
         element("div", {class: "pair"}, makeRanksFigure(view), makeTargetFigure(view)), makeSpeedFigure(view),
         element("div", {class: "pair"}, makeSharesFigure(view), makeDistanceFigure(view)),
         ...[makeNotebook(view)].filter((part) => part), makeSettings(view), makeRuns(view));
@@ -50,8 +52,25 @@ function makeHead(view) {
     target ? `target: ${target} (${data.target.chosen_by})` : `no target ${metricName()}`
   ];
   return element(
-      "header", {}, element("h1", {}, data.title), element("p", {class: "small"}, facts.join(" · ")),
+      "header", {},
+      element(
+          "div", {class: "page-head"}, element("h1", {}, data.title),
+          element("div", {class: "controls tools"}, makeThemeChoice(), makeCopyButton(view))),
+      element("p", {class: "small"}, facts.join(" · ")), makeOwnNotes(data.own_notes || []),
       makeVerdict(data.verdict || []));
+}
+
+// The lines that its maker wrote for the page. An empty line begins a paragraph.
+function makeOwnNotes(lines) {
+  const paragraphs = [[]];
+  for (const line of lines) {
+    if (line.trim() !== "") paragraphs[paragraphs.length - 1].push(line);
+    else paragraphs.push([]);
+  }
+  const full = paragraphs.filter((paragraph) => paragraph.length > 0);
+  if (full.length === 0) return null;
+  const broken = (paragraph) => paragraph.flatMap((line, i) => i === 0 ? [line] : [element("br"), line]);
+  return element("div", {class: "own-notes"}, full.map((paragraph) => element("p", {}, broken(paragraph))));
 }
 
 // If there are more than four sentences, shows two and folds the rest. Print shows all.
