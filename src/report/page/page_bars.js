@@ -74,23 +74,22 @@ function drawBar(svg, row, x, top, quantity) {
     const cap = high <= x.high ? `M${reach} ${middle - 4}v8` : "";
     const foot = low >= 0 ? `M${x.at(low)} ${middle - 4}v8` : "";
     svg.append(shape(
-        "path", {class: "whisker", stroke: "var(--ink)", d: `M${x.at(Math.max(0, low))} ${middle}H${reach}${cap}${foot}`}));
+        "path",
+        {class: "whisker", stroke: "var(--ink)", d: `M${x.at(Math.max(0, low))} ${middle}H${reach}${cap}${foot}`}));
   }
   svg.append(
       shape("text", {class: "value", x: reach + 6, y: top + kBarHeight - 3.5}, intervalText(quantity, row.interval)));
 }
 
 // The kinds of time, each with its own pattern. Exchanging overlaps the others, so it has a strip below them.
-const kShares = [
-  ["computing", "#2f5d8a"], ["loading", "var(--loading)"], ["waiting", "var(--paper)"], ["exchanging", "#e69f00"]
-];
+const kShares =
+    [["computing", "#2f5d8a"], ["loading", "var(--loading)"], ["waiting", "var(--paper)"], ["exchanging", "#e69f00"]];
 
 function sharePattern(name, color, id) {
   const marks = {
     computing: [],
     loading: [shape("path", {d: "M0 4H8", stroke: "var(--loading-mark)", "stroke-width": 1.2})],
-    waiting:
-        [[2, 2], [6, 6]].map(([cx, cy]) => shape("circle", {cx, cy, r: 1.1, fill: "var(--ink)"})),
+    waiting: [[2, 2], [6, 6]].map(([cx, cy]) => shape("circle", {cx, cy, r: 1.1, fill: "var(--ink)"})),
     exchanging: [shape("path", {d: "M-2 2l4 -4M0 8l8 -8M6 10l4 -4", stroke: "#4a3200", "stroke-width": 1.2})],
   };
   return shape(

@@ -17,7 +17,9 @@ function makeFigure(view, title, controls, draw) {
   view.figures.push(redraw);
   return element(
       "figure", {},
-      element("div", {class: "figure-head"}, element("h2", {}, title), element("div", {class: "controls"}, controls, downloads)),
+      element(
+          "div", {class: "figure-head"}, element("h2", {}, title),
+          element("div", {class: "controls"}, controls, downloads)),
       box, caption);
 }
 
@@ -49,8 +51,7 @@ function makeCurveFigure(view) {
     stateCheckBox(view, state, "course.logX", "log x"),
     stateCheckBox(view, state, "course.logY", "log y"),
   ];
-  return makeFigure(
-      view, "Course of training", controls, (box) => drawCurves(view, {...state, y: view.measure}, box));
+  return makeFigure(view, "Course of training", controls, (box) => drawCurves(view, {...state, y: view.measure}, box));
 }
 
 function stateCheckBox(view, state, key, label) {
@@ -118,7 +119,10 @@ function drawCurves(view, state, box) {
 function spreadText(series, singles) {
   const most = Math.max(...series.map((one) => one.count));
   const texts = [];
-  if (most > 1)
+  if (most > 1 && series.every((one) => one.points.length < 2))
+    texts.push(
+        `Each run has one evaluation: points, mean over seeds${most > 2 ? "; whiskers: its 95 % interval" : ""}.`);
+  else if (most > 1)
     texts.push(`Lines: mean over seeds${most > 2 ? "; bands, faint unless ± is chosen above: its 95 % interval" : ""}${
         singles ? "; thin lines: single runs" : ""}.`);
   if (!singles && series.some((one) => one.count === 2))
@@ -151,9 +155,12 @@ function curvePlot(view, state, series, box, label) {
     return null;
   }
   const target = view.data.target;
-  const lines = state.y === "accuracy" && target && isNumber(target.accuracy) ?
-      [{y: target.accuracy, text: `target ${quantityText("accuracy", target.accuracy)}`}] :
-      [];
+  const lines = state.y === "accuracy" && target && isNumber(target.accuracy) ? [{
+    y: target.accuracy,
+    text: `target ${quantityText("accuracy", target.accuracy)}`,
+    below: !kQuantities.accuracy.lower
+  }] :
+                                                                                [];
   return {
     label: `${label}. ${endsText(series, state.y)}`,
     x,

@@ -58,7 +58,8 @@ function drawCosts(view, state, box) {
 function estimateTable(rows, name) {
   return {
     heads: ["method", name, `${name} low`, `${name} high`],
-    rows: rows.map(({name: method, interval}) => [method, ...["mean", "low", "high"].map((one) => (interval || {})[one])])
+    rows:
+        rows.map(({name: method, interval}) => [method, ...["mean", "low", "high"].map((one) => (interval || {})[one])])
   };
 }
 
@@ -86,7 +87,8 @@ function drawShareFigure(view, box) {
   const names = kShares.map(([name]) => name);
   return {
     caption: `${caption}, ${filterText(view)}.`,
-    table: () => ({heads: ["method", ...names], rows: rows.map((row) => [row.name, ...names.map((name) => row.shares[name])])}),
+    table: () =>
+        ({heads: ["method", ...names], rows: rows.map((row) => [row.name, ...names.map((name) => row.shares[name])])}),
     legend: names.map((name) => [shareSwatch(name, `saved-${name}`), name])
   };
 }

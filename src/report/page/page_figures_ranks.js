@@ -9,13 +9,14 @@ function rankSeries(view, property) {
                  variants: family.variants.filter((variant) => passesButRanks(view, variant) && variant[property])
                }))
           .filter(({family, variants}) => variants.length > 0 && !view.hidden.has(family.key));
+  const apart = Math.min(0.035, 0.4 / families.length);  // octaves between points that would hide each other
   return families.map(({family, variants}, i) => ({
                         name: familyName(view, family),
                         look: family.look,
                         chosen: isBroughtOut(view, family),
                         bars: true,
                         points: variants.map((variant) => ({
-                                               x: variant.ranks * 2 ** (0.035 * (i - (families.length - 1) / 2)),
+                                               x: variant.ranks * 2 ** (apart * (i - (families.length - 1) / 2)),
                                                ranks: variant.ranks,
                                                y: variant[property].mean,
                                                low: variant[property].low,
@@ -48,8 +49,7 @@ function makeRanksFigure(view) {
                                        view, state, "ranks.property", `${upperFirst(metricName())} on`,
                                        [["accuracy", "test set"], ["validation", "validation split"]])] :
                                    [];
-  return makeFigure(
-      view, "Result and number of ranks", controls, (box) => drawAccuracyOverRanks(view, state, box));
+  return makeFigure(view, "Result and number of ranks", controls, (box) => drawAccuracyOverRanks(view, state, box));
 }
 
 function drawAccuracyOverRanks(view, state, box) {

@@ -66,7 +66,8 @@ function makeCopyButton(view) {
   const address = () => `${location.href.replace(/#.*/, "")}#${fragmentOf(view)}`.replace(/#$/, "");
   const said = element("span", {class: "small", role: "status"});
   const byHand = () => {
-    const box = element("input", {class: "address", readonly: true, "aria-label": "Link to this view", value: address()});
+    const box =
+        element("input", {class: "address", readonly: true, "aria-label": "Link to this view", value: address()});
     said.replaceChildren(box);
     box.focus();
     box.select();

@@ -17,16 +17,36 @@ function showComparison(data) {
   if (view.variants.length === 0) {
     page.append(element("p", {class: "nothing"}, "There is no run to compare."));
   } else {
-    page.append(
-        makeFilterBar(view), makeVariantTable(view), makeCurveFigure(view),
-        makeParetoFigure(view),
-        element("div", {class: "pair"}, makeRanksFigure(view), makeTargetFigure(view)), makeSpeedFigure(view),
-        element("div", {class: "pair"}, makeSharesFigure(view), makeDistanceFigure(view)),
-        ...[makeNotebook(view)].filter((part) => part), makeSettings(view), makeRuns(view));
+    page.append(makeFilterBar(view), makeVariantTable(view), ...makeFigures(view));
+    page.append(...[makeNotebook(view)].filter((part) => part), makeSettings(view), makeRuns(view));
   }
   page.append(...[makeLeftOut(view), makeNotes(view), makeGlossary()].filter((part) => part));
   view.redraw();
   redrawWithWidth(view, page);
+}
+
+// Leaves out figures that these runs can never fill: those over the number of ranks, if there is only one, and that of
+// distances, if no run has any.
+function makeFigures(view) {
+  const severalRanks = view.rankChoices.length > 1;
+  const areApart = (view.data.runs || []).some((run) => distanceCurve(run, "step", "max").some((point) => point.y > 0));
+  return [
+    makeCurveFigure(view), makeParetoFigure(view),
+    sideBySide(view, [severalRanks ? makeRanksFigure(view) : null, makeTargetFigure(view)]),
+    severalRanks ? makeSpeedFigure(view) : null,
+    sideBySide(view, [makeSharesFigure(view), areApart ? makeDistanceFigure(view) : null])
+  ].filter((part) => part);
+}
+
+// Two figures beside each other, unless one of them has so many rows that the other would stand beside empty paper.
+function sideBySide(view, figures) {
+  const drawn = figures.filter((figure) => figure);
+  const pair = element("div", {}, drawn);
+  const mostRows = 14;
+  view.tables.push(() => {
+    pair.className = drawn.length > 1 && visibleVariants(view).length <= mostRows ? "pair" : "";
+  });
+  return pair;
 }
 
 // Replaces characters in all texts of the data that could break lines or reverse the direction of writing.
@@ -64,8 +84,10 @@ function makeHead(view) {
 function makeOwnNotes(lines) {
   const paragraphs = [[]];
   for (const line of lines) {
-    if (line.trim() !== "") paragraphs[paragraphs.length - 1].push(line);
-    else paragraphs.push([]);
+    if (line.trim() !== "")
+      paragraphs[paragraphs.length - 1].push(line);
+    else
+      paragraphs.push([]);
   }
   const full = paragraphs.filter((paragraph) => paragraph.length > 0);
   if (full.length === 0) return null;

@@ -23,7 +23,12 @@ const kQuantities = {
 // drawn.
 function useMetric(metric) {
   if (!metric || (metric.name === "accuracy" && metric.better === "higher")) return;
-  kQuantities.accuracy = {name: metric.name, units: [[1, ""], [1e6, "M"], [1e9, "G"], [1e12, "T"]], lower: metric.better === "lower", other: true};
+  kQuantities.accuracy = {
+    name: metric.name,
+    units: [[1, ""], [1e6, "M"], [1e9, "G"], [1e12, "T"]],
+    lower: metric.better === "lower",
+    other: true
+  };
 }
 
 function metricName() {

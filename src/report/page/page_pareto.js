@@ -1,8 +1,7 @@
 // The figure of what a measure costs: a point for each method, and the front of those that no other one beats in both.
 
-const kParetoCosts = [
-  ["seconds", "time", "seconds"], ["bytes_per_rank", "bytes sent", "bytes"], ["cores", "core-seconds", "cores"]
-];
+const kParetoCosts =
+    [["seconds", "time", "seconds"], ["bytes_per_rank", "bytes sent", "bytes"], ["cores", "core-seconds", "cores"]];
 
 // The cores that a rank computes on: its threads, or 1 if the run does not record them.
 function coresOf(variant) {
@@ -34,7 +33,8 @@ function paretoPoints(view, cost) {
       .filter((point) => known(point.x) && known(point.y));
 }
 
-// The points for which no other point costs at most as much and is better, or costs less and is as good; cheapest first.
+// The points for which no other point costs at most as much and is better, or costs less and is as good; cheapest
+// first.
 function paretoFront(points, quantity) {
   const sorted = [...points].sort(
       (a, b) => a.x.mean - b.x.mean || (isBetter(quantity, a.y.mean, b.y.mean) ? -1 : Number(a.y.mean !== b.y.mean)));
@@ -64,8 +64,9 @@ function drawPareto(view, state, box) {
   const subject = `${what} at the end of a run against ${costName}${state.x === "bytes_per_rank" ? " by a rank" : ""}`;
   if (points.length === 0) {
     sayWhyEmpty(
-        box, all.length > 0 ? "Nothing here is above zero, so nothing has a place on a logarithmic axis." :
-                              `No visible variant has finished with a known ${kQuantities[view.measure].name}.`);
+        box,
+        all.length > 0 ? "Nothing here is above zero, so nothing has a place on a logarithmic axis." :
+                         `No visible variant has finished with a known ${kQuantities[view.measure].name}.`);
     return {caption: `${subject}.`};
   }
   const front = paretoFront(points, view.measure);
@@ -80,19 +81,29 @@ function drawPareto(view, state, box) {
     lower: kQuantities[view.measure].lower,
     height: Math.max(280, Math.min(380, Math.round((box.clientWidth || 720) * 0.36)))
   });
-  return {caption: paretoCaption(view, subject, state), table: () => paretoTable(points, front, costName, quantity, view)};
+  const names = visibleVariants(view).map((variant) => variantName(view, variant));
+  const without = names.filter((name) => points.every((point) => point.name !== name));
+  return {
+    notes: without.length > 0 ? [`Not known: ${without.join("; ")}.`] : [],
+    caption: paretoCaption(view, subject, state, points),
+    table: () => paretoTable(points, front, costName, quantity, view)
+  };
 }
 
 function pointText(point, quantity, measure) {
   return `${point.name}: ${intervalText(measure, point.y)}, ${intervalText(quantity, point.x)}`;
 }
 
-function paretoCaption(view, subject, state) {
+function paretoCaption(view, subject, state, points) {
   const better = kQuantities[view.measure].lower ? "lower left" : "upper left";
-  const cores = state.x === "cores" ? " Core-seconds: time × ranks × threads of a rank (1 where a run does not say)." : "";
-  return `${subject}, ${filterText(view)}. Better is to the ${better}. Filled and joined by the line: no other method ` +
-      `shown is better and costs no more, by the means. Whiskers: 95 % intervals over seeds; where they overlap, the ` +
-      `front may be chance.${cores}`;
+  const cores =
+      state.x === "cores" ? " Core-seconds: time × ranks × threads of a rank (1 where a run does not say)." : "";
+  const chance = points.some((point) => isNumber(point.y.low)) ?
+      "Whiskers: 95 % intervals over seeds; where they overlap, the front may be chance." :
+      "Each method has one run: the front may be chance.";
+  return `${subject}, ${filterText(view)}. Better is to the ${
+             better}. Filled and joined by the line: no other method ` +
+      `shown is better and costs no more, by the means. ${chance}${cores}`;
 }
 
 function paretoAxes(points, quantity, measure, log) {
@@ -115,7 +126,11 @@ function paretoTable(points, front, costName, quantity, view) {
   const cells = ({mean, low, high}) => [mean, low, high];
   const of = (name) => [name, `${name} low`, `${name} high`];
   return {
-    heads: ["method", ...of(`test ${kQuantities[view.measure].name}`), ...of(`${costName}${csvUnit(quantity)}`), "on the front"],
-    rows: points.map((point) => [point.name, ...cells(point.y), ...cells(point.x), front.includes(point) ? "yes" : "no"])
+    heads: [
+      "method", ...of(`test ${kQuantities[view.measure].name}`), ...of(`${costName}${csvUnit(quantity)}`),
+      "on the front"
+    ],
+    rows:
+        points.map((point) => [point.name, ...cells(point.y), ...cells(point.x), front.includes(point) ? "yes" : "no"])
   };
 }

@@ -1,7 +1,7 @@
 // Scatter charts: points with whiskers both ways, their names beside them, and a front.
 
-// plot: {label, x: axis, y: axis, xTitle, yTitle, points: [{name, look, chosen, x: interval, y: interval}], front, lower,
-// height}. `lower`: whether lower y are better; steps of the front then go down.
+// plot: {label, x: axis, y: axis, xTitle, yTitle, points: [{name, look, chosen, x: interval, y: interval}], front,
+// lower, height}. `lower`: whether lower y are better; steps of the front then go down.
 function drawScatter(box, plot) {
   const chart = startChart(box, plot.label, {height: plot.height, left: 58, right: 18});
   const {area} = chart;
@@ -58,10 +58,11 @@ function placeNames(chart, points, x, y) {
       [across + 10, up - 4], [across + 10, up + 13], [across - 10 - wide, up - 4], [across - 10 - wide, up + 13],
       [across - wide / 2, up - 12], [across - wide / 2, up + 21]
     ];
-    const free = places.map(([left, base]) => ({left, base, box: boxAround(left + wide / 2, base - 4, wide / 2 + 2, 7)}))
-                     .find(
-                         ({box}) => isInside(box, chart.area) && !taken.some((other) => overlaps(box, other)) &&
-                             isNearestTo(point, box));
+    const free =
+        places.map(([left, base]) => ({left, base, box: boxAround(left + wide / 2, base - 4, wide / 2 + 2, 7)}))
+            .find(
+                ({box}) => isInside(box, chart.area) && !taken.some((other) => overlaps(box, other)) &&
+                    isNearestTo(point, box));
     if (!free) continue;
     taken.push(free.box);
     chart.svg.append(

@@ -15,6 +15,7 @@ function keptTheme() {
   }
 }
 
+// The dark colours of page.css hold on a screen only, so print is light whatever is chosen.
 function showTheme() {
   const isDark = themeChoice === "dark" || (themeChoice === "system" && systemIsDark.matches);
   document.documentElement.dataset.theme = isDark ? "dark" : "light";
@@ -30,6 +31,7 @@ function chooseTheme(theme) {
   }
 }
 
+// The choice at the head of the page. Charts need no new drawing, because they name colours by variables of the style.
 function makeThemeChoice() {
   return selection("Colours", kThemes, themeChoice, chooseTheme);
 }

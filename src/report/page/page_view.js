@@ -23,9 +23,15 @@ function makeView(data) {
   return view;
 }
 
+// By what methods can be judged: the metric of the runs, called "accuracy" here whatever its name is, and the loss.
+function measuresOf(view) {
+  const hasLoss = view.variants.some((variant) => variant.loss);
+  return hasLoss && metricName() !== "loss" ? ["accuracy", "loss"] : ["accuracy"];
+}
+
 // The kind of batch comes first, because it says which batches there are.
 function keepFilters(view) {
-  keepChoice(view, "measure", view, "measure", ["accuracy", "loss"]);
+  keepChoice(view, "measure", view, "measure", measuresOf(view));
   keepChoice(view, "ranks", view, "ranks", [...view.rankChoices, "all"]);
   keepChoice(view, "one-rank", view, "oneRank", [true, false]);
   keepChoice(view, "unchosen", view, "unchosen", [true, false]);
@@ -130,10 +136,8 @@ function makeFilters(view) {
     view.redraw();
   };
   const controls = [];
-  if (view.variants.some((variant) => variant.loss)) {
-    controls.push(
-        buttonGroup("Judged by", [["accuracy", metricName()], ["loss", "loss"]], view.measure, choose("measure")));
-  }
+  const measures = measuresOf(view).map((measure) => [measure, kQuantities[measure].name]);
+  if (measures.length > 1) controls.push(buttonGroup("Judged by", measures, view.measure, choose("measure")));
   if (view.rankChoices.length > 1) {
     controls.push(buttonGroup(
         "Ranks", [...view.rankChoices.map((ranks) => [ranks, String(ranks)]), ["all", "all"]], view.ranks,
