@@ -64,7 +64,7 @@ function stateCheckBox(view, state, key, label) {
 }
 
 // One series per visible variant: the mean over its finished runs, and the runs to draw as single lines.
-function curveSeries(view, curve, singles) {
+function curveSeries(view, curve, singles, quantity) {
   const shown = shownVariants(view);
   const manyRanks = distinct(shown.map((variant) => variant.ranks)).length > 1;
   return visibleVariants(view).map((variant) => {
@@ -72,7 +72,7 @@ function curveSeries(view, curve, singles) {
     const finished = runs.filter((run) => run.state === "finished");
     const drawn =
         runs.filter((run) => run.state !== "finished" || finished.length === 2 || (singles && finished.length > 1));
-    const points = meanCurve(finished.map(curve));
+    const points = meanCurve(finished.map(curve)).map((point) => withinRange(quantity, point));
     return {
       name: variantName(view, variant),
       look: familyOf(view, variant).look,
@@ -91,14 +91,14 @@ function curveSeries(view, curve, singles) {
 
 function drawCurves(view, state, box) {
   const model = kModels.find(([value]) => value === state.model)[1];
-  const series = curveSeries(view, (run) => runCurve(run, state.model, state.x, state.y), state.singles);
+  const series = curveSeries(view, (run) => runCurve(run, state.model, state.x, state.y), state.singles, state.y);
   const drawn = series.filter((one) => one.points.length > 0 || one.singles.some((single) => single.points.length > 0));
   const what = kQuantities[state.y].name;
   const subject = state.model === "training" ? "Training loss of rank 0's batches" :
       state.model === "validation"           ? `Validation ${what} of the center` :
                                                `Test ${what} of the ${model}`;
   const progress = kQuantities[state.x].name;
-  const caption = `${subject} against ${progress}, ${filterText(view)}. ${spreadText(drawn, state.singles)}`;
+  const caption = `${subject} against ${progress}, ${filterText(view)}. ${describeSpread(drawn, state.singles)}`;
   if (drawn.length === 0) {
     const why = state.model === "training" && state.y === "accuracy" ?
         "Steps record the loss only: choose to judge by loss, above." :
@@ -116,7 +116,7 @@ function drawCurves(view, state, box) {
   };
 }
 
-function spreadText(series, singles) {
+function describeSpread(series, singles) {
   const most = Math.max(...series.map((one) => one.count));
   const texts = [];
   if (most > 1 && series.every((one) => one.points.length < 2))
@@ -227,8 +227,8 @@ function makeDistanceFigure(view) {
 
 // One series per variant: the mean distance over workers, and a band from the nearest worker to the farthest.
 function distanceSeries(view, x) {
-  const [mean, nearest, farthest] =
-      ["mean", "min", "max"].map((which) => curveSeries(view, (run) => distanceCurve(run, x, which), false));
+  const [mean, nearest, farthest] = ["mean", "min", "max"].map(
+      (which) => curveSeries(view, (run) => distanceCurve(run, x, which), false, "distance"));
   mean.forEach((one, i) => {
     one.points = one.points.map(
         ({x: place, y}, k) =>
