@@ -167,8 +167,8 @@ def runs_400(place):
                 for seed in range(1, 6):
                     noise = random_numbers.uniform(-0.004, 0.004)
                     write_run(place / f"{method}-p{ranks}-m{momentum}-seed{seed}", method, ranks, seed,
-                              rising(best - 0.004 * ranks - float(momentum) / 50, 20, noise), seconds / ranks * (1 + noise), sent,
-                              settings={"momentum": momentum})
+                              rising(best - 0.004 * ranks - float(momentum) / 50, 20, noise),
+                              seconds / ranks * (1 + noise), sent, settings={"momentum": momentum})
 
 
 CASES = {case.__name__: case for case in (one_seed, one_evaluation, equal_values, perfect, not_a_number, missing_method,

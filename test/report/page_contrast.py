@@ -32,7 +32,8 @@ while (words.nextNode()) {
   const style = getComputedStyle(one);
   const size = parseFloat(style.fontSize), isLarge = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
   const isDrawn = one instanceof SVGElement;
-  const back = one.matches('.on-dark') ? parse('rgb(47, 93, 138)') : behind(isDrawn ? one.closest('svg').parentElement : one);
+  const back = one.matches('.on-dark') ? parse('rgb(47, 93, 138)') :
+      behind(isDrawn ? one.closest('svg').parentElement : one);
   judge(found.texts, text, isDrawn ? style.fill : style.color, back, isLarge ? 3 : 4.5);
 }
 for (const one of document.querySelectorAll('.legend line, .reference, .axis, .figure-head button, select')) {
