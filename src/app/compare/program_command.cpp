@@ -34,11 +34,12 @@ void compare(const OptionValues& own, Grid& grid, const char* const* environment
   keep_part(grid, own);
   ProgramRuns runs(grid, own, environment);
   if (own.flag("dry-run")) return runs.show(grid.first_cells());
+  const PageWords words = read_page_words(own);
   const std::unique_ptr<DirectoryLock> lock = lock_output(own);
   prepare_output(own, grid.settings);
   runs.run(grid.first_cells(), grid.count());
   runs.run(grid.further_cells(runs.choose_rates()), grid.count());
-  tell_results(own);
+  tell_results(own, words);
 }
 
 }  // namespace

@@ -25,10 +25,17 @@ function estimateColumn(title, quantity, name, more) {
   return {title, quantity, value: (variant) => variant[name], ...more};
 }
 
-// The column of accuracy shows the metric of the runs, whose direction says which is the best.
-function withMetric(column) {
+// The column of accuracy shows the measure by which the reader judges, whose direction says which is the best.
+function withMeasure(column, measure) {
   if (column.quantity !== "accuracy") return column;
-  return {...column, title: `Test ${metricName()}`, best: kQuantities.accuracy.lower ? Math.min : Math.max};
+  const {name, lower} = kQuantities[measure];
+  return {
+    ...column,
+    quantity: measure,
+    title: `Test ${name}`,
+    value: (variant) => variant[measure],
+    best: lower ? Math.min : Math.max
+  };
 }
 
 function waitingOf(variant) {
@@ -47,9 +54,12 @@ function meanOf(value) {
 function makeVariantTable(view) {
   const state = {column: -1, down: false};
   const target = targetText(view);
-  const columns = kColumns.filter((column) => target || !column.group).map(withMetric);
+  const columns = kColumns.filter((column) => target || !column.group);
+  keepChoice(view, "table.column", state, "column", columns.map((column, i) => i));
+  keepChoice(view, "table.down", state, "down", [true, false]);
   const table = element("table", {class: "figures"});
-  view.tables.push(() => drawVariantTable(view, columns, state, table));
+  const draw = () => drawVariantTable(view, columns.map((one) => withMeasure(one, view.measure)), state, table);
+  view.tables.push(draw);
   return element(
       "section", {}, element("h2", {}, "Variants"),
       element("div", {class: "wide", tabindex: 0, role: "region", "aria-label": "Table of variants"}, table),
@@ -74,6 +84,7 @@ function drawVariantTable(view, columns, state, table) {
     state.down = state.column === i ? !state.down : false;
     state.column = i;
     drawVariantTable(view, columns, state, table);
+    updateAddress(view);
     table.querySelectorAll("button")[i].focus();
   };
   const heads =
