@@ -53,6 +53,9 @@ class Averager {
   void after_update();
   // `into` lies in the same memory as the parameters. Throws as after_update does.
   void write_consensus(Slice into);
+  // Between a consensus and the next step. Writes the mean of all ranks' parameters. `into` lies in the same memory as
+  // the parameters.
+  void write_mean(Slice into);
   void finish();  // throws as after_update does
 
   // Saving, as in eave.h (eave_state and the functions after it). `caller`: bytes that the caller keeps with the state.
@@ -83,6 +86,8 @@ class Averager {
   std::int64_t steps_left_out() const { return gate_->left_out(); }
   TransportCounters counters() const { return counting_->counters(); }
   double seconds_waiting() const { return communicator_->costs().seconds_waiting; }
+  // Between a consensus and the next step.
+  ExchangeReport exchanges() const { return communicator_->report(); }
   int ranks() const { return workers_; }
   std::string device_name() const { return replica_.device->name(); }
   // The options in force, and those of them that somebody gave, as names and texts.
@@ -133,7 +138,7 @@ class Averager {
   double distance_from(ConstSlice center);
 
   AveragerOptions options_;
-  std::unique_ptr<Device> gpu_;      // nullptr: all values are in host memory
+  std::unique_ptr<Device> gpu_;         // nullptr: all values are in host memory
   std::unique_ptr<Transport> nccl_;  // nullptr: uses the session's transport
   std::unique_ptr<CountingTransport> counting_;
   std::optional<Attachment> attachment_;
