@@ -15,6 +15,7 @@
 #include "c/finite_gate.h"
 #include "c/sample_count.h"
 #include "c/state/averager_state.h"
+#include "c/state/save_lock.h"
 #include "c/step_observer.h"
 #include "eave/communicator.h"
 #include "eave/decorators.h"
@@ -138,7 +139,7 @@ class Averager {
   double distance_from(ConstSlice center);
 
   AveragerOptions options_;
-  std::unique_ptr<Device> gpu_;         // nullptr: all values are in host memory
+  std::unique_ptr<Device> gpu_;      // nullptr: all values are in host memory
   std::unique_ptr<Transport> nccl_;  // nullptr: uses the session's transport
   std::unique_ptr<CountingTransport> counting_;
   std::optional<Attachment> attachment_;
@@ -161,6 +162,7 @@ class Averager {
   bool is_told_untrained_ = false;               // a warning has said that the consensus has not
   Hash128 first_;                                // hash of the parameters that all ranks began with
   std::string description_;
+  SaveLock save_lock_;  // of rank 0
 };
 
 }  // namespace eave
