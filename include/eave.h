@@ -167,6 +167,8 @@ int eave_broadcast(void* values, size_t bytes);
 /* Returns EAVE_CONFIGURATION if a rank's text differs from rank 0's; the message has the first lines that differ. */
 int eave_require_same(const char* text);
 int eave_spent_by(eave_averager* averager, eave_spent* spent);
+/* Between eave_consensus and the next step. Writes the mean of all ranks' parameters to the `count` floats of `into`. */
+int eave_mean_of_workers(eave_averager* averager, float* into);
 
 /* Not collective; may be called before eave_start. Writes 0 to count - 1 in the order in which `eave train` takes the
  * samples of this epoch with this seed (--sampling shard). Step t takes the next ranks * batch of them, rank i the i-th
@@ -242,6 +244,10 @@ int eave_run_evaluate(eave_run* run, double loss, double score, const double* va
 int eave_run_close(eave_run* run);
 /* Not collective. Writes that the run has failed with this exit code, and frees it. */
 int eave_run_fail(eave_run* run, int code, const char* message);
+/* In place of eave_run_evaluate, with the scores of the workers too: `mean` is a loss and a score of the mean of all
+ * ranks' parameters (eave_mean_of_workers), of which rank 0's count, and `own` those of this rank's parameters. */
+int eave_run_evaluate_workers(eave_run* run, double loss, double score, const double* validation, const double* mean,
+                              const double* own);
 
 /* The message of the last call of this thread that did not return 0. */
 const char* eave_error(void);

@@ -15,6 +15,7 @@
 #include "c/finite_gate.h"
 #include "c/sample_count.h"
 #include "c/state/averager_state.h"
+#include "c/state/save_lock.h"
 #include "c/step_observer.h"
 #include "eave/communicator.h"
 #include "eave/decorators.h"
@@ -53,6 +54,9 @@ class Averager {
   void after_update();
   // `into` lies in the same memory as the parameters. Throws as after_update does.
   void write_consensus(Slice into);
+  // Between a consensus and the next step. Writes the mean of all ranks' parameters. `into` lies in the same memory as
+  // the parameters.
+  void write_mean(Slice into);
   void finish();  // throws as after_update does
 
   // Saving, as in eave.h (eave_state and the functions after it). `caller`: bytes that the caller keeps with the state.
@@ -83,6 +87,8 @@ class Averager {
   std::int64_t steps_left_out() const { return gate_->left_out(); }
   TransportCounters counters() const { return counting_->counters(); }
   double seconds_waiting() const { return communicator_->costs().seconds_waiting; }
+  // Between a consensus and the next step.
+  ExchangeReport exchanges() const { return communicator_->report(); }
   int ranks() const { return workers_; }
   std::string device_name() const { return replica_.device->name(); }
   // The options in force, and those of them that somebody gave, as names and texts.
@@ -156,6 +162,7 @@ class Averager {
   bool is_told_untrained_ = false;               // a warning has said that the consensus has not
   Hash128 first_;                                // hash of the parameters that all ranks began with
   std::string description_;
+  SaveLock save_lock_;  // of rank 0
 };
 
 }  // namespace eave

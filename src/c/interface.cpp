@@ -224,6 +224,13 @@ int eave_consensus(eave_averager* averager, float* into) {
   });
 }
 
+int eave_mean_of_workers(eave_averager* averager, float* into) {
+  return in_session(Function::kMean, averager, [&](eave::Averager& own) {
+    require(into, "into");
+    own.write_mean({into, own.size()});
+  });
+}
+
 int eave_sum(double* values, size_t count) {
   return in_session(Function::kSum, [&](Transport& transport) {
     if (count > 0) require(values, "values");

@@ -23,7 +23,8 @@ from ._ranks import rank, require_same, size, start, text_of_first_rank
 from ._pytorch.run_facts import describe_for_run
 from ._pytorch.saving import SavedMethod
 from ._pytorch.scaler import ScaledSteps
-from ._pytorch.statistics import refuse_statistics, statistics_of_all_ranks
+from ._pytorch.scoring import holding, models_to_score
+from ._pytorch.statistics import refuse_statistics
 from ._pytorch.tensors import list_trained, require_fit, share_others
 from ._pytorch.wrapped import refuse_wrapped, why_groups_drift
 
@@ -349,17 +350,11 @@ class Averager(ScaledSteps, SavedMethod):
         values = torch.empty_like(own)
         self._settle()
         self._write_consensus(values.data_ptr())
-        mine = own.clone()
-        own.copy_(values)
-        self._vector.low.write()
-        self._is_evaluating = True
-        try:
-            with statistics_of_all_ranks(self._model) if self._statistics == "average" else contextlib.nullcontext():
-                yield self._model
-        finally:
-            self._is_evaluating = False
-            own.copy_(mine)
-            self._vector.low.write()
+        with holding(self, values):
+            yield self._model
+
+    def _models_to_score(self) -> list[Callable[[], ContextManager[torch.nn.Module]]]:
+        return models_to_score(self, self._has(HAS_CENTER))
 
     def _facts_of_run(self) -> dict[str, Any]:
         return describe_for_run(self._model, self._optimizer)

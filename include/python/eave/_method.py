@@ -5,7 +5,7 @@ import ctypes
 import itertools
 import operator
 from types import TracebackType
-from typing import Any, Optional, TypeVar, Union
+from typing import Any, Callable, ContextManager, Optional, TypeVar, Union
 
 from . import _exit_hooks
 from ._caller import Line, at, find_line
@@ -157,6 +157,10 @@ class Method:
     def _may_evaluate(self) -> bool:
         """Whether the consensus is at hand, as far as this object knows."""
         return True
+
+    def _models_to_score(self) -> list[Callable[[], ContextManager[Any]]]:
+        """Contexts in which the model is the consensus, the mean of the workers, and this rank's own."""
+        raise Error(USAGE, "evaluate_workers is for an eave.Averager, which has a model; a VectorAverager has none")
 
     def _let_go(self) -> None:
         """Gives the parameters and all else that belongs to the caller back, without any other rank. Called before

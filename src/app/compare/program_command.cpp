@@ -23,7 +23,7 @@ void refuse_ranks() {
 
 // Variables that set compare's own options are not for the runs, and those of a run are its own.
 std::set<std::string> names_apart() {
-  std::set<std::string> names = {"run-dir"};
+  std::set<std::string> names = {"run-dir", "started-by"};
   for (const OptionSpec& option : compare_options()) names.insert(option.name);
   for (const char* each : {"communicator", "seed", "lr", "batch", "steps", "seconds"})
     names.insert(std::string("program-") + each);
