@@ -12,7 +12,6 @@ from typing import Callable, Iterator, Mapping, Optional, TypeVar
 
 from ._error import USAGE, Error
 from ._method import Option
-from ._pytorch.late_dynamo import import_dynamo_late
 from ._ranks import rank, start, sum_over_ranks
 
 _Number = TypeVar("_Number", int, float)
@@ -106,8 +105,6 @@ class Plan:
         if (self.steps is None) == (self.seconds is None):
             raise _refusal("plan: give either steps= or seconds=, the length of a run outside of eave compare")
         _plans.append(self)
-        if is_compared():
-            import_dynamo_late()
 
     def __iter__(self) -> Iterator[int]:
         """Collective. Yields the numbers of the steps, from 0, until the run is as long as it should be. All ranks get
