@@ -95,6 +95,8 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "ask_to_leave": [], "leave_on": [ctypes.c_int], "is_leaving": [],
         "before_update": [pointer, number, flag],
         "before_update_of": [pointer, number, ctypes.c_void_p, size, flag],
+        "before_update_from": [pointer, number, pointer, pointer, size, ctypes.c_void_p, size, flag, flag],
+        "gradients_ready": [pointer, pointer, pointer, size, size],
         "after_update": [pointer], "consensus": [pointer, floats],
         "sum": [ctypes.POINTER(number), size], "broadcast": [ctypes.c_void_p, size], "require_same": [text],
         "shuffle": [ctypes.POINTER(ctypes.c_int64), size, ctypes.c_uint64, ctypes.c_int64],

@@ -41,6 +41,7 @@ class Method:
         handle = ctypes.c_void_p()
         call("open", " ".join(words).encode(), parameters, gradients, count, ctypes.byref(handle))
         self._handle = handle
+        self._traits = int(job.library.eave_traits(handle))
         job.open += 1
         self.number = next(_numbers)
 
@@ -85,7 +86,7 @@ class Method:
                 left_out + job.library.eave_steps_left_out(self._handle))
 
     def _has(self, trait: int) -> bool:
-        return bool(job.library.eave_traits(self._handle) & trait)
+        return bool(self._traits & trait)
 
     def _refuse_closed(self, name: str) -> None:
         if not self._handle:
