@@ -6,21 +6,22 @@ quickstart_limit_s=300
 clang_format_version=14
 
 # Most objects are the same in the builds of several checks. With relative paths build/test, build/mpich and build/cuda find
-# those of one another; build itself, a level higher, does not.
+# those of one another.
 use_compiler_cache() {
   mpi_launch/install_packages cache
   command -v ccache >/dev/null || return 0
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
-  export CCACHE_BASEDIR=$PWD
+  export CCACHE_BASEDIR=$PWD CCACHE_SLOPPINESS=pch_defines,time_macros # else it keeps nothing that used precompiled headers
 }
 
 # Seconds that each of this machine's cores has been kept from it since it started, by others on the same host.
 stolen_seconds() { awk -v hz="$(getconf CLK_TCK)" -v cores="$(nproc)" '/^cpu / { print int($9 / hz / cores) }' /proc/stat; }
 
+# Builds in the tree of the tests, which then have all rooms.
 check_quickstart() {
   local started=$SECONDS stolen
   stolen=$(stolen_seconds)
-  env -u EAVE_LAB ./mpi_launch/quickstart || return 1 # a place of tests, no option of eave
+  env -u EAVE_LAB ./mpi_launch/quickstart --build build/test || return 1 # EAVE_LAB: a place of tests, no option of eave
   local took=$((SECONDS - started))
   stolen=$(($(stolen_seconds) - stolen))
   test/check_quickstart || return 1
@@ -81,11 +82,11 @@ check_format() {
   fi
 }
 
-# Counts, so the same on a busy machine and on another; in quickstart's build.
+# Counts, so the same on a busy machine and on another.
 check_costs() {
   local code=0
   mpi_launch/install_packages build costs || return 1
-  bench/check_costs --build build || code=$?
+  bench/check_costs --build build/test || code=$?
   if [ "$code" -eq 69 ]; then
     skipped+=("costs: they cannot be judged here; the reason stands above")
     return 0
@@ -93,21 +94,23 @@ check_costs() {
   return "$code"
 }
 
-# Each in its smallest form, by quickstart's build: what must hold whatever the figures. Needs python3. The first, whose
-# runs are half of the work, beside the others; the sixth compares speeds, and comes last.
+# Each in its smallest form: what must hold whatever the figures. Needs python3. The first, whose runs are half of the work,
+# beside the others; the sixth compares speeds, and comes last.
 check_questions() {
   local code=0 first log=build/question-1.log
-  mpi_launch/install_packages costs || return 1
-  bench/questions/run --quick 1 >"$log" 2>&1 &
+  mpi_launch/install_packages costs && build_programs || return 1
+  bench/questions/run --quick --eave build/test/eave 1 >"$log" 2>&1 &
   first=$!
-  bench/questions/run --quick 2 3 4 5 7 8 6 || code=1
+  bench/questions/run --quick --eave build/test/eave 2 3 4 5 7 8 6 || code=1
   wait "$first" || code=1
   cat "$log"
   return "$code"
 }
 
 # Compiles the module for GPUs for the oldest kind that a release knows, links it, and runs what can run without a GPU.
-# --full gpu_pack and cuda_12 compile for newer ones, and what needs a GPU to run.
+# --full gpu_pack and cuda_12 compile for newer ones, and what needs a GPU to run. cuda_12 also looks for all of cuDNN's
+# plans: here those in bf16 that need not be deterministic are looked for on the H200 alone, because a deterministic plan
+# is a plan too.
 check_cuda() {
   local toolkit=${XDG_CACHE_HOME:-$HOME/.cache}/eave/cuda-13.0 code=0
   mpi_launch/install_packages build test || return 1
@@ -119,7 +122,7 @@ check_cuda() {
   [ "$code" -eq 0 ] &&
     cmake --preset cuda -DEAVE_WERROR=ON -DCUDAToolkit_ROOT="$toolkit" -DCMAKE_CUDA_ARCHITECTURES=75-real -DEAVE_UNITY=ON &&
     cmake --build --preset cuda --target test_cuda test_cuda_plans --parallel "$(nproc)" &&
-    ctest --test-dir build/cuda -L '^cuda(_plans)?$' --output-on-failure --no-tests=error --timeout 120 --parallel "$(nproc)"
+    ctest --test-dir build/cuda -L '^cuda(_plans)?$' -E '_of_the_zoo/(a100|b200)_bf16$' --output-on-failure --no-tests=error --timeout 120 --parallel "$(nproc)"
 }
 
 # From PyPI, for the tests of the Python package and of exported models; it stays for the next time.
@@ -141,15 +144,45 @@ install_mypy() {
   timeout 300 python3 test/python/tools.py || skipped+=("types of the Python package: mypy cannot be installed from PyPI here")
 }
 
-check_tests() { mpi_launch/install_packages browser install && install_pytorch && install_mypy && ./test/run --quick --werror; }
+prepare_tests() { mpi_launch/install_packages browser install && install_pytorch && install_mypy; }
+
+# What all tests need, and nothing is run.
+check_build() { prepare_tests && ./test/run --quick --werror --build; }
+
+# All but those that compare times with bounds.
+check_tests() { prepare_tests && ./test/run --quick --werror --alone no; }
+
+# What compares times with bounds, with nothing beside it.
+check_timed() {
+  local code=0
+  ./test/run --quick --werror --alone only || code=1
+  build_programs || return 1
+  test/faults/run --quick --alone only --eave build/test/eave || code=1
+  mpi_launch/install_packages cluster && { test/cluster/run --quick --alone only --eave build/test/eave || code=1; }
+  return "$code"
+}
+
+# The programs that other checks try, in the tree of the tests. Once, because a build of the tests may follow beside them.
+are_programs_built=no
+build_programs() {
+  [ "$are_programs_built" = no ] || return 0
+  local log=build/test/programs.log
+  mpi_launch/install_packages build data test && mkdir -p build/test || return 1
+  if ! { cmake -S . -B build/test -G Ninja -DEAVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release -DEAVE_WERROR=ON -DEAVE_UNITY=ON &&
+    cmake --build build/test --target eave eave_library eave_cuda_emulated out_of_step_job --parallel "$(nproc)"; } >"$log" 2>&1; then
+    tail -n 30 "$log"
+    return 1
+  fi
+  are_programs_built=yes
+}
 
 # What clusters do to runs, a few times each, to the program that the tests have built.
-check_faults() { test/faults/run --quick --eave build/test/eave; }
+check_faults() { build_programs && test/faults/run --quick --alone no --eave build/test/eave; }
 
 # Inputs that are damaged or made to do harm: the same 300 each time, to the same program.
 check_hostile() {
   local code=0
-  mpi_launch/install_packages hostile || return 1
+  mpi_launch/install_packages hostile && build_programs || return 1
   test/hostile_campaign/install_safetensors.py || true # the campaign says what it went without
   test/hostile --trials 300 --eave build/test/eave || code=$?
   if [ "$code" -eq 69 ]; then
@@ -165,5 +198,5 @@ check_cluster() {
     skipped+=("cluster: ssh, Slurm and what makes hosts of one machine cannot be installed here")
     return 0
   fi
-  test/cluster/run --quick --eave build/test/eave
+  build_programs && test/cluster/run --quick --alone no --eave build/test/eave
 }

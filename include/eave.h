@@ -17,7 +17,7 @@
  *
  * Functions are collective: all ranks call the same functions in the same order. These are not collective:
  * eave_interface, eave_rank, eave_size, eave_description, eave_traits, eave_look_ahead, eave_gradient_ready,
- * eave_steps_left_out, eave_steps, eave_spent_by, eave_shuffle, eave_run_loss, eave_run_fail, eave_abort, eave_error
+ * eave_gradients_ready, eave_steps_left_out, eave_steps, eave_spent_by, eave_shuffle, eave_run_loss, eave_run_fail, eave_abort, eave_error
  * and eave_error_is_shared, and those that say so. One thread makes all calls.
  *
  * A function returns 0, or an exit code of eave (mpi_launch/guide/faults.md); then eave_error() gives the message.
@@ -149,6 +149,19 @@ int eave_before_update_of(eave_averager* averager, double loss_sum, unsigned cha
  * and may leave out calls; eave_before_update hands over all that is left. The result has the same bits as without
  * these calls, except the rounding errors that compression keeps of a step that is left out. Not collective. */
 int eave_gradient_ready(eave_averager* averager, size_t first, size_t count);
+/* As eave_before_update_of, for gradients in host memory that lie apart: gradients[k] points to the counts[k] gradients
+ * of tensor k, or is null if it has none. The vector given to eave_open has the tensors in this order, without gaps. If
+ * the method averages gradients, it gets their mean. Otherwise neither the vector nor the gradients change. The first
+ * `tensors` of the `flags` flags are those of the tensors; each further one is only told to all ranks, in a step that
+ * averages gradients. *exchanges becomes how often gradients have been exchanged in this step: 0, 1, or 2 if a gradient
+ * that eave_gradients_ready had handed over was changed afterwards, on any rank. Then the changed ones count. */
+int eave_before_update_from(eave_averager* averager, double loss_sum, const float* const* gradients,
+                            const size_t* counts, size_t tensors, unsigned char* has_gradient, size_t flags,
+                            int* exchanges, int* updates);
+/* As eave_gradient_ready, before eave_before_update_from: the gradients of the tensors from index `first` on are
+ * complete. They are copied, so the caller may read and change them. Not collective. */
+int eave_gradients_ready(eave_averager* averager, const float* const* gradients, const size_t* counts, size_t tensors,
+                         size_t first);
 /* Call it when the parameters have been updated. Returns EAVE_DIVERGED if they are not finite. After every hundredth
  * step (replica-hash-every) it compares the ranks and returns 70 if they differ. */
 int eave_after_update(eave_averager* averager);
@@ -167,6 +180,8 @@ int eave_broadcast(void* values, size_t bytes);
 /* Returns EAVE_CONFIGURATION if a rank's text differs from rank 0's; the message has the first lines that differ. */
 int eave_require_same(const char* text);
 int eave_spent_by(eave_averager* averager, eave_spent* spent);
+/* Between eave_consensus and the next step. Writes the mean of all ranks' parameters to the `count` floats of `into`. */
+int eave_mean_of_workers(eave_averager* averager, float* into);
 
 /* Not collective; may be called before eave_start. Writes 0 to count - 1 in the order in which `eave train` takes the
  * samples of this epoch with this seed (--sampling shard). Step t takes the next ranks * batch of them, rank i the i-th
@@ -242,6 +257,10 @@ int eave_run_evaluate(eave_run* run, double loss, double score, const double* va
 int eave_run_close(eave_run* run);
 /* Not collective. Writes that the run has failed with this exit code, and frees it. */
 int eave_run_fail(eave_run* run, int code, const char* message);
+/* In place of eave_run_evaluate, with the scores of the workers too: `mean` is a loss and a score of the mean of all
+ * ranks' parameters (eave_mean_of_workers), of which rank 0's count, and `own` those of this rank's parameters. */
+int eave_run_evaluate_workers(eave_run* run, double loss, double score, const double* validation, const double* mean,
+                              const double* own);
 
 /* The message of the last call of this thread that did not return 0. */
 const char* eave_error(void);

@@ -60,7 +60,7 @@ struct CommunicatorCosts {
   double seconds_waiting = 0;  // seconds in which the compute thread was blocked on other ranks or on the network
 };
 
-// The report of an asynchronous method at the end of a run. Other methods leave it empty.
+// The report of an asynchronous method on a run. Other methods leave it empty.
 struct ExchangeReport {
   std::int64_t exchanges = 0;  // exchanges of this worker since the run began or was resumed
   // Rank 0 only. Entry k counts the pairs of consecutive exchanges of a worker that had k exchanges of other workers
@@ -147,7 +147,8 @@ class Communicator {
   virtual std::optional<std::int64_t> exchange_under_way() const { return std::nullopt; }
   // Collective. Waits for everything in flight. Only consensus(), costs() and report() may be called afterwards.
   virtual void finish() = 0;
-  // Called after finish().
+  // Called after finish(), or between a consensus and the next step. In the second case `order` is still empty, and
+  // rank 0 knows `staleness` if it keeps a part of the center.
   virtual ExchangeReport report() const { return {}; }
 
   // The method's formula with the numbers of this run, as lines of ASCII. It is printed at start and stored in the

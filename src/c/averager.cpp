@@ -187,28 +187,10 @@ void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere,
   step_.learning_rate = learning_rate;
   is_gone_on_ = true;
   ready_ = size();
+  first_ready_ = std::numeric_limits<std::size_t>::max();
   are_ready_finite_ = true;
   communicator_->before_gradients(step_);
   replica_.device->wait();
-}
-
-// The first value stays behind, so that before_update can still tell other ranks by NaN that the loss is not finite.
-void Averager::gradient_ready(std::size_t first, std::size_t count) {
-  if (stage_ != Stage::kComputing)
-    throw Error(ExitCode::kUsage, "gradient_ready is out of turn: it comes between begin_step and before_update");
-  if (!communicator_->wants_gradients()) return;
-  if (first > ready_ || count != ready_ - first)
-    throw Error(ExitCode::kUsage, "gradient_ready: " + count_text(static_cast<std::int64_t>(count), "gradient") +
-                                      " from " + std::to_string(first) + " on; expected a part that ends before " +
-                                      std::to_string(ready_) + ", because parts come from the end without gaps");
-  const std::size_t begin = std::max<std::size_t>(first, 1);
-  if (begin >= ready_) return;
-  const Slice part = replica_.gradients.subspan(begin, ready_ - begin);
-  const bool is_finite = step_.samples == 0 || this->is_finite(part);
-  are_ready_finite_ = are_ready_finite_ && is_finite;
-  weigh_gradients(part, is_finite || !is_compressed(), false);
-  ready_ = begin;
-  communicator_->gradient_ready(part);
 }
 
 bool Averager::joins_each_step() const { return needs_equal_steps() || has_other_end(); }
@@ -233,39 +215,6 @@ bool Averager::begin_joined_step(std::int64_t samples, std::span<double> numbers
   if (all.samples == 0) return false;
   begin_step(0, all.samples, numbers[0]);
   return true;
-}
-
-bool Averager::before_update(double loss_sum, TensorFlags has_gradient) {
-  enter(Stage::kComputing, Stage::kUpdating, "before_update");
-  if (sample_count_->is_under_way()) step_.samples_everywhere = sample_count_->wait().samples;
-  averages_ = communicator_->wants_gradients();
-  const bool tells = averages_ && workers_ > 1 && (!has_gradient.empty() || is_compressed());
-  const Slice rest = replica_.gradients.first(ready_);
-  bool is_whole = std::isfinite(loss_sum) &&
-                  (step_.samples == 0 || (averages_ && !tells) || (are_ready_finite_ && is_finite(rest)));
-  step_.loss_sum = is_whole ? loss_sum : 0;
-  weigh_gradients(rest, is_whole, averages_ && !tells);
-  // All sums of gradients begin before that of the flags, because ranks hand over parts at different times.
-  if (averages_) communicator_->gradient_ready(rest);
-  if (tells) flags_->start(is_whole, step_.samples > 0, has_gradient);
-  // Pulls before the optimizer's step, so from the values at which the gradients were computed.
-  if (const std::optional<Pull> pull = communicator_->before_update(step_))
-    replica_.device->pull_parameters(replica_.parameters, *pull, step_.ahead);
-  replica_.device->wait();
-  const std::string where = tells ? flags_->finish(has_gradient) : "";
-  // A sum of finite gradients may overflow. Every rank finds the same.
-  if (averages_) is_whole = where.empty() && is_finite(replica_.gradients);
-  judge_gradients(is_whole, where);
-  return !is_left_out_ && communicator_->updates(step_);
-}
-
-// A value that is not finite stays on its rank. The sum carries NaN to the other ranks only if nothing else tells them.
-void Averager::weigh_gradients(Slice part, bool is_finite, bool tells_by_values) {
-  Device& device = *replica_.device;
-  if (!is_finite || step_.samples == 0)
-    return device.fill(part, !is_finite && tells_by_values ? std::numeric_limits<float>::quiet_NaN() : 0.0f);
-  const float weight = communicator_->gradient_weight(step_);
-  if (weight != 1) device.scale(part, weight);
 }
 
 void Averager::judge_gradients(bool is_finite, const std::string& where) {

@@ -15,6 +15,7 @@
 #include "c/finite_gate.h"
 #include "c/sample_count.h"
 #include "c/state/averager_state.h"
+#include "c/state/save_lock.h"
 #include "c/step_observer.h"
 #include "eave/communicator.h"
 #include "eave/decorators.h"
@@ -22,6 +23,13 @@
 #include "guard/replica_comparison.h"
 
 namespace eave {
+
+// Gradients in host memory that do not lie in the averager's vector: a pointer per tensor, in the order of the vector,
+// nullptr for a tensor without a gradient; and how many values each has.
+struct GradientParts {
+  std::span<const float* const> values = {};
+  std::span<const std::size_t> counts = {};
+};
 
 // The transport's thread calls every method. Methods are collective unless they say otherwise.
 class Averager {
@@ -41,18 +49,23 @@ class Averager {
   void begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate);
   // As eave_gradient_ready. Not collective.
   void gradient_ready(std::size_t first, std::size_t count);
+  // As eave_gradients_ready. Not collective.
+  void gradients_ready(const GradientParts& parts, std::size_t first);
   // As eave_begin_joined_step: returns whether a step has begun. `leaves`: whether this rank was asked to leave. On a
   // rank without samples it goes out as whether any rank was.
   bool begin_joined_step(std::int64_t samples, std::span<double> numbers, bool& leaves);
   // Returns whether the optimizer is to take its step. `has_gradient`: a flag for each tensor of the parameters, or
   // empty. It comes in for this rank. If gradients are averaged in this step, it goes out with the flags of any rank.
-  // Throws Error(kDiverged) as FiniteGate does.
-  bool before_update(double loss_sum, TensorFlags has_gradient = {});
+  // `parts`: where the gradients lie; empty: in the vector. Throws Error(kDiverged) as FiniteGate does.
+  bool before_update(double loss_sum, TensorFlags has_gradient = {}, const GradientParts& parts = {});
   // Throws Error(kDiverged) if the optimizer has made parameters that are not finite. Throws kInternal if replicas
   // differ that the method keeps equal.
   void after_update();
   // `into` lies in the same memory as the parameters. Throws as after_update does.
   void write_consensus(Slice into);
+  // Between a consensus and the next step. Writes the mean of all ranks' parameters. `into` lies in the same memory as
+  // the parameters.
+  void write_mean(Slice into);
   void finish();  // throws as after_update does
 
   // Saving, as in eave.h (eave_state and the functions after it). `caller`: bytes that the caller keeps with the state.
@@ -79,10 +92,13 @@ class Averager {
   std::optional<std::string> limit() const;
   std::size_t size() const { return replica_.parameters.size(); }
   bool is_on_gpu() const { return gpu_ != nullptr; }
+  int exchanges() const { return exchanges_; }  // of gradients in this step; 2 if a rank has changed them in between
   std::int64_t steps() const { return step_.index; }  // steps done
   std::int64_t steps_left_out() const { return gate_->left_out(); }
   TransportCounters counters() const { return counting_->counters(); }
   double seconds_waiting() const { return communicator_->costs().seconds_waiting; }
+  // Between a consensus and the next step.
+  ExchangeReport exchanges() const { return communicator_->report(); }
   int ranks() const { return workers_; }
   std::string device_name() const { return replica_.device->name(); }
   // The options in force, and those of them that somebody gave, as names and texts.
@@ -111,6 +127,20 @@ class Averager {
 
   bool is_finite(ConstSlice values) { return replica_.device->all_finite(values)->get(); }
   bool is_compressed() const;
+  // The outcome of an exchange of gradients. `where`: as GradientFlags::finish returns it.
+  struct Told {
+    bool is_whole = true, any_changed = false;
+    std::string where;
+  };
+  Told average(double loss_sum, TensorFlags has_gradient, const GradientParts& parts, bool changed);
+  void pass_on(Slice part, bool is_finite);
+  void require_whole(const GradientParts& parts) const;
+  static std::uint64_t fingerprint(const GradientParts& parts, std::size_t tensor);
+  static bool are_finite(const GradientParts& parts);
+  bool have_changed(const GradientParts& parts) const;
+  bool uses_vector(const GradientParts& parts) const;
+  bool take_over(const GradientParts& parts, std::size_t begin, std::size_t end);
+  bool take_rest(const GradientParts& parts, bool is_seen_later);
   void weigh_gradients(Slice part, bool is_finite, bool tells_by_values);
   void judge_gradients(bool is_finite, const std::string& where);
   Hash128 hash_of(ConstSlice values);
@@ -148,14 +178,18 @@ class Averager {
   StepObserver* observer_ = nullptr;
   const Transport* served_ = nullptr;  // set if this averager answers requests there
   Stage stage_ = Stage::kBetweenSteps;
-  std::size_t ready_ = 0;                        // in this step the gradients from here on have been handed over
-  bool are_ready_finite_ = true;                 // whether these gradients are finite
+  std::size_t ready_ = 0;                    // in this step the gradients from here on have been handed over
+  bool are_ready_finite_ = true;             // whether these gradients are finite
+  std::size_t first_ready_ = 0;              // gradients_ready has handed over the tensors from here on
+  std::vector<std::uint64_t> fingerprints_;  // of these tensors
+  int exchanges_ = 0;
   bool averages_ = false, is_left_out_ = false;  // in this step
   bool is_gone_on_ = false;                      // has begun a step since the last consensus
   bool is_judged_ = false;                       // a consensus has differed from the start
   bool is_told_untrained_ = false;               // a warning has said that the consensus has not
   Hash128 first_;                                // hash of the parameters that all ranks began with
   std::string description_;
+  SaveLock save_lock_;  // of rank 0
 };
 
 }  // namespace eave

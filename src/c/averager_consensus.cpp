@@ -101,6 +101,19 @@ void Averager::write_consensus(Slice into) {
   if (observer_) observer_->after_consensus(distance_from(into));
 }
 
+void Averager::write_mean(Slice into) {
+  enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "mean_of_workers");
+  agree(*counting_, [&] {
+    if (is_gone_on_) throw Error(ExitCode::kUsage, "mean_of_workers: call it between a consensus and the next step");
+    if (gpu_ && !gpu_->holds(into))
+      throw Error(ExitCode::kUsage, "mean_of_workers: `into` does not lie in the memory of " + gpu_->name());
+  });
+  replica_.device->copy(into, replica_.parameters);
+  counting_->all_reduce_sum(into).wait();
+  replica_.device->scale(into, 1.0f / static_cast<float>(workers_));
+  replica_.device->wait();
+}
+
 // Warns if the consensus still is the model that the ranks began with.
 void Averager::warn_if_untrained(ConstSlice values) {
   if (is_judged_ || step_.index == 0) return;

@@ -41,6 +41,8 @@ std::string describe(const InterfaceCall& call) {
       return "records an evaluation";
     case InterfaceCall::Function::kRunClose:
       return "closes its run";
+    case InterfaceCall::Function::kMean:
+      return "asks for the mean of the workers";
     case InterfaceCall::Function::kStop:
       break;
   }

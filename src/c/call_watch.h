@@ -30,7 +30,8 @@ struct InterfaceCall {
     kJoin,
     kRunOpen,
     kRunEvaluate,
-    kRunClose
+    kRunClose,
+    kMean
   };
   Function function = Function::kStep;
   std::int64_t step = 0;

@@ -10,21 +10,23 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kBad = 0, kSumOfBadRanks = 1, kFirstTensor = 2;
+constexpr std::size_t kBad = 0, kSumOfBadRanks = 1, kChanged = 2, kFirstTensor = 3;
 
 }  // namespace
 
-void GradientFlags::start(bool is_finite, bool counts, TensorFlags has_gradient) {
+void GradientFlags::start(bool is_finite, bool counts, bool changed, TensorFlags has_gradient) {
   values_.assign(kFirstTensor + has_gradient.size(), 0);
   values_[kBad] = is_finite ? 0 : 1;
   values_[kSumOfBadRanks] = is_finite ? 0 : static_cast<float>(transport_.rank());
+  values_[kChanged] = changed ? 1 : 0;
   for (std::size_t k = 0; k < has_gradient.size(); ++k)
     values_[kFirstTensor + k] = counts && has_gradient[k] != 0 ? 1 : 0;
   pending_ = transport_.all_reduce_sum(values_);
 }
 
-std::string GradientFlags::finish(TensorFlags has_gradient) {
+std::string GradientFlags::finish(TensorFlags has_gradient, bool& any_changed) {
   pending_.wait();
+  any_changed = values_[kChanged] > 0;
   for (std::size_t k = 0; k < has_gradient.size(); ++k) has_gradient[k] = values_[kFirstTensor + k] > 0 ? 1 : 0;
   if (values_[kBad] == 0) return "";
   if (values_[kBad] == 1) return " on rank " + std::to_string(static_cast<int>(values_[kSumOfBadRanks]));

@@ -21,15 +21,18 @@ class GradientFlags {
   explicit GradientFlags(Transport& transport) : transport_(transport) {}
 
   // Collective, with the same number of tensors on each rank; then call finish(). `counts`: whether this rank has
-  // samples in this step, so that its gradients have weight in the mean.
-  void start(bool is_finite, bool counts, TensorFlags has_gradient);
+  // samples in this step, so that its gradients have weight in the mean. `changed`: whether a gradient has changed
+  // after it was handed over.
+  void start(bool is_finite, bool counts, bool changed, TensorFlags has_gradient);
   // Sets each flag that is set on any rank that counts. Returns which ranks' gradients are not finite, such as " on
   // rank 2"; "" if all are finite.
-  std::string finish(TensorFlags has_gradient);
+  // `any_changed`: set to whether a rank has said `changed`.
+  std::string finish(TensorFlags has_gradient, bool& any_changed);
 
  private:
   Transport& transport_;
-  // The number of ranks that are not finite, the sum of those ranks, then a flag per tensor.
+  // The number of ranks that are not finite, the sum of those ranks, how many have changed gradients, then a flag per
+  // tensor.
   std::vector<float> values_;
   Pending pending_;
 };

@@ -210,6 +210,33 @@ int eave_before_update_of(eave_averager* averager, double loss_sum, unsigned cha
   });
 }
 
+int eave_before_update_from(eave_averager* averager, double loss_sum, const float* const* gradients,
+                            const size_t* counts, size_t tensors, unsigned char* has_gradient, size_t flags,
+                            int* exchanges, int* updates) {
+  return in_session(Function::kStep, averager, [&](eave::Averager& own) {
+    require(gradients, "gradients");
+    require(counts, "counts");
+    require(has_gradient, "has_gradient");
+    require(exchanges, "exchanges");
+    require(updates, "updates");
+    *updates = own.before_update(loss_sum, {has_gradient, flags}, {{gradients, tensors}, {counts, tensors}}) ? 1 : 0;
+    *exchanges = own.exchanges();
+  });
+}
+
+int eave_gradients_ready(eave_averager* averager, const float* const* gradients, const size_t* counts, size_t tensors,
+                         size_t first) {
+  return in_session(
+      std::nullopt,
+      [&](Transport&) {
+        require(averager, "averager");
+        require(gradients, "gradients");
+        require(counts, "counts");
+        averager->averager.gradients_ready({{gradients, tensors}, {counts, tensors}}, first);
+      },
+      averager && !averager->averager.is_on_gpu());
+}
+
 int eave_after_update(eave_averager* averager) {
   return in_session(Function::kStep, averager, [](eave::Averager& own) {
     own.after_update();
@@ -221,6 +248,13 @@ int eave_consensus(eave_averager* averager, float* into) {
   return in_session(Function::kConsensus, averager, [&](eave::Averager& own) {
     require(into, "into");
     own.write_consensus({into, own.size()});
+  });
+}
+
+int eave_mean_of_workers(eave_averager* averager, float* into) {
+  return in_session(Function::kMean, averager, [&](eave::Averager& own) {
+    require(into, "into");
+    own.write_mean({into, own.size()});
   });
 }
 

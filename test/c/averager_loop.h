@@ -60,10 +60,41 @@ inline void hand_over(Averager& averager, std::size_t each) {
   }
 }
 
-// Runs the loop with its vectors in the memory of `device`. `options` must name the same device. If `parts` is not 0,
-// the loop hands over gradients in parts of that size before the update.
-inline LoopEnded run_averager_loop(Transport& transport, Device& device, const std::string& options,
-                                   std::size_t parts = 0) {
+// How the loop hands its gradients over.
+struct HandOver {
+  std::size_t parts = 0;  // before the update in parts of this size, in the vector; 0: with the update
+  bool is_apart = false;  // they lie in two tensors of their own
+  bool is_early = false;  // apart, and the second tensor before the update
+  int changed_on = -1;    // apart and early; this rank hands over other values, and changes them before the update
+  std::vector<int> exchanges{};  // of each step, set by the loop
+};
+
+// Does before_update with gradients in two tensors of their own. Returns whether the optimizer takes its step. Then `g`
+// are the gradients for it.
+inline bool update_apart(Averager& averager, HandOver& how, int rank, double loss_sum, std::vector<float>& g,
+                         Slice vector) {
+  const std::size_t first = g.size() / 3;
+  std::vector<float> a(g.begin(), g.begin() + static_cast<std::ptrdiff_t>(first)),
+      b(g.begin() + static_cast<std::ptrdiff_t>(first), g.end());
+  const std::vector<const float*> values = {a.data(), b.data()};
+  const std::vector<std::size_t> counts = {a.size(), b.size()};
+  std::vector<std::uint8_t> has_gradient = {1, 1};
+  const GradientParts parts{values, counts};
+  const auto flip = [&] {
+    if (rank == how.changed_on)
+      for (float& value : b) value = -value;
+  };
+  flip();
+  if (how.is_early) averager.gradients_ready(parts, 1);
+  flip();
+  const bool updates = averager.before_update(loss_sum, has_gradient, parts);
+  how.exchanges.push_back(averager.exchanges());
+  if (averager.exchanges() > 0) g.assign(vector.begin(), vector.end());
+  return updates;
+}
+
+// Runs the loop with its vectors in the memory of `device`. `options` must name the same device.
+inline LoopEnded run_averager_loop(Transport& transport, Device& device, const std::string& options, HandOver& how) {
   const int rank = transport.rank();
   const WorkerLoss loss(kLoopProblem, rank);
   std::vector<float> x = kLoopProblem.start();
@@ -79,11 +110,18 @@ inline LoopEnded run_averager_loop(Transport& transport, Device& device, const s
     std::vector<float> g(x.size());
     const Doubles gradient = loss.gradient({x.begin(), x.end()});
     for (std::size_t k = 0; k < x.size() && samples > 0; ++k) g[k] = static_cast<float>(gradient[k]);
-    gradients.put(g);
-    if (parts > 0) hand_over(averager, parts);
-    if (averager.before_update(static_cast<double>(samples) * loss({x.begin(), x.end()}))) {
-      x = parameters.get();
+    const double loss_sum = static_cast<double>(samples) * loss({x.begin(), x.end()});
+    bool updates = false;
+    if (how.is_apart) {
+      updates = update_apart(averager, how, rank, loss_sum, g, gradients.slice());
+    } else {
+      gradients.put(g);
+      if (how.parts > 0) hand_over(averager, how.parts);
+      updates = averager.before_update(loss_sum);
       g = gradients.get();
+    }
+    if (updates) {
+      x = parameters.get();
       for (std::size_t k = 0; k < x.size(); ++k) x[k] -= static_cast<float>(kLoopProblem.learning_rate) * g[k];
       parameters.put(x);
     }
@@ -94,6 +132,12 @@ inline LoopEnded run_averager_loop(Transport& transport, Device& device, const s
   averager.finish();
   EXPECT_EQ(averager.counters().bytes > 0, transport.size() > 1);
   return ended;
+}
+
+inline LoopEnded run_averager_loop(Transport& transport, Device& device, const std::string& options,
+                                   std::size_t parts = 0) {
+  HandOver how{.parts = parts};
+  return run_averager_loop(transport, device, options, how);
 }
 
 }  // namespace eave

@@ -61,6 +61,58 @@ TEST_P(Averagers, end_with_the_same_bits_if_gradients_are_handed_over_in_parts) 
   });
 }
 
+TEST_P(Averagers, end_with_the_same_bits_if_gradients_lie_apart) {
+  const auto& [name, ranks] = GetParam();
+  on_ranks({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
+    const std::string options = averager_options(name, frequent_exchanges(name, transport.size()));
+    const LoopEnded expected = run_averager_loop(transport, cpu_device(), options);
+    for (const bool is_early : {false, true}) {
+      HandOver how{.is_apart = true, .is_early = is_early};
+      const LoopEnded got = run_averager_loop(transport, cpu_device(), options, how);
+      EXPECT_EQ(got.parameters, expected.parameters);
+      EXPECT_EQ(got.consensus, expected.consensus);
+      EXPECT_LE(std::ranges::max(how.exchanges), 1);
+    }
+  });
+}
+
+// Half of the values may change their sign, which keeps the sum of their bits.
+TEST(Averager, exchanges_gradients_again_if_one_rank_has_changed_them) {
+  for (const std::string more : {"", " compression=bf16"})
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      const std::string options = averager_options("allreduce", {}, more);
+      const LoopEnded expected = run_averager_loop(transport, cpu_device(), options);
+      HandOver how{.is_apart = true, .is_early = true, .changed_on = 1};
+      const LoopEnded got = run_averager_loop(transport, cpu_device(), options, how);
+      if (more.empty()) {
+        EXPECT_EQ(got.parameters, expected.parameters);
+      }
+      EXPECT_TRUE(same_on_all_ranks(transport, got.parameters));
+      EXPECT_EQ(std::ranges::min(how.exchanges) + std::ranges::max(how.exchanges),
+                1 + 2);  // 1: the rank has no samples
+    });
+}
+
+TEST(Averager, leaves_out_a_step_whose_gradients_lie_apart_and_are_not_finite) {
+  for (const std::string name : {"none", "allreduce"})
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      std::vector<float> x(4, 1.0F), vector(4, 0.0F), g(4, 1.0F);
+      Averager averager(transport, averager_options(name, {}), x, vector);
+      const std::vector<const float*> values = {g.data(), g.data() + 1};
+      const std::vector<std::size_t> counts = {1, 3};
+      for (const bool is_finite : {true, false}) {
+        g[3] = is_finite || transport.rank() == 0 ? 1.0F : std::numeric_limits<float>::infinity();
+        std::vector<std::uint8_t> has_gradient = {1, 1};
+        averager.begin_step(0, 0, 0.1);
+        const bool leaves_out = !is_finite && (name == "allreduce" || transport.rank() == 1);
+        EXPECT_EQ(averager.before_update(0, has_gradient, {values, counts}), !leaves_out);
+        EXPECT_EQ(averager.exchanges(), name == "none" ? 0 : 1);
+        averager.after_update();
+      }
+      averager.finish();
+    });
+}
+
 std::vector<std::tuple<std::string, int>> all_methods() {
   std::vector<std::tuple<std::string, int>> all;
   for (const int ranks : {1, 2, 3})

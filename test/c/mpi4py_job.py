@@ -1,12 +1,17 @@
-"""A rank that averages with eave while it exchanges with mpi4py: mpi4py_job.py mpi4py-first|eave-first|single"""
+"""A rank that averages with eave while it exchanges with mpi4py: mpi4py_job.py mpi4py-first|eave-first|single|single-on-one
+
+single-on-one: only rank 1 has a thread level that is too low.
+"""
 import array
+import os
 import sys
 
 if sys.argv[1] == "eave-first":
     import eave
 import mpi4py
 
-if sys.argv[1] == "single":
+RANK = os.environ.get("OMPI_COMM_WORLD_RANK", os.environ.get("PMI_RANK"))
+if sys.argv[1] == "single" or (sys.argv[1] == "single-on-one" and RANK == "1"):
     mpi4py.rc.thread_level = "single"
 from mpi4py import MPI
 

@@ -32,6 +32,34 @@ def train(averager, run, model, optimizer, x, y):
                 run.evaluate(loss=mean, perplexity=math.exp(mean), validation_perplexity=math.exp(mean))
 
 
+def train_in_turns(directory, x, y):
+    """By a method with an asynchronous center, whose workers differ from it."""
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def score(scored):
+        called.append(scored.weight.detach().clone())
+        refuse(lambda: eave.sum_over_ranks([1.0]), 64, "each rank evaluates the whole test set in score")
+        with torch.no_grad():
+            return {"accuracy": float((scored(x).argmax(1) == y).float().mean())}
+
+    called = []
+    with eave.Averager(model, optimizer, "easgd-async", tau=4, async_order="round-robin", steps=STEPS) as averager, \
+            eave.Run(directory, averager, batch=BATCH, train_samples=len(x)) as run:
+        for step in range(STEPS):
+            first = (step * eave.size() + eave.rank()) * BATCH % len(x)
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x[first:first + BATCH]), y[first:first + BATCH]).backward()
+            averager.step()
+        refuse(lambda: run.evaluate_workers(lambda scored: {"perplexity": 1.0}), 64, "expected a dict with 'accuracy'")
+        averager.save(directory)
+        run.evaluate_workers(score)
+        center, mean, own = called
+        assert torch.equal(own, model.weight) and not torch.equal(center, mean) and not torch.equal(own, mean)
+        both = torch.tensor(eave.sum_over_ranks(own.flatten().tolist())) / eave.size()
+        assert torch.allclose(both, mean.flatten(), atol=1e-6), (both, mean)
+
+
 def main():
     torch.manual_seed(SEED)
     x = torch.randn(256, 4)
@@ -49,6 +77,7 @@ def main():
                     refuse(lambda: run.evaluate(accuracy=1.0), 64, "expected perplexity=...")
             refuse(lambda: run.step(loss=1.0), 64, "this run is closed")
             refuse(lambda: eave.Run(directory, averager), 73, "is not empty; choose another directory, or pass overwrite=True")
+    train_in_turns(pathlib.Path(sys.argv[1]) / "in-turns", x, y)
 
 
 main()

@@ -59,10 +59,10 @@ TEST(RunRecorder, writes_a_run_that_readers_accept) {
       run.set_loss(step + transport.rank());
     }
     rank.consensus();
-    run.evaluate(transport, {{3, 20}, ModelScore{3.5, 30}});
+    run.evaluate(transport, {{3, 20}, ModelScore{3.5, 30}, {}, {}});
     rank.step(2, 8);
     rank.consensus();
-    run.evaluate(transport, {{2, 10}, {}});
+    run.evaluate(transport, {{2, 10}, {}, {}, {}});
     run.close(transport);
     rank.averager().finish();
   });
@@ -89,6 +89,64 @@ TEST(RunRecorder, writes_a_run_that_readers_accept) {
   EXPECT_FALSE(fs::exists(fs::path(path_in(place)) / kRunLock));
 }
 
+TEST(RunRecorder, counts_the_exchanges_with_an_asynchronous_center) {
+  const TemporaryDirectory place;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=easgd-async async-order=round-robin tau=2 lr=0.1 steps=8");
+    RunRecorder run(transport, rank.averager(), path_in(place), "");
+    for (int step = 0; step < 8; ++step) rank.step();
+    rank.consensus();
+    run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
+    run.close(transport);
+    rank.averager().finish();
+  });
+  const RunSummary summary = *read_run(path_in(place)).summary;
+  EXPECT_EQ(summary.exchanges, 4);
+  // In turns, one exchange of the other worker lies between two of a worker: three times for each of them.
+  EXPECT_EQ(summary.staleness, (std::vector<std::int64_t>{0, 6}));
+}
+
+TEST(RunRecorder, scores_the_mean_the_first_and_the_best_worker) {
+  const TemporaryDirectory place;
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
+    RunRecorder run(transport, rank.averager(), path_in(place), kRunSettings);
+    rank.step();
+    rank.consensus();
+    const double own = 50 - 10 * (transport.rank() % 2);
+    run.evaluate(transport, {{3, 20}, {}, ModelScore{4, 30}, ModelScore{5, own}});
+    run.close(transport);
+    rank.averager().finish();
+  });
+  const RunRecord run = read_run(path_in(place));
+  ASSERT_EQ(run.evaluations.size(), 1u);
+  for (const EvaluationRecord& record : {run.evaluations[0].record, run.summary->evaluation}) {
+    ASSERT_TRUE(record.workers);
+    EXPECT_EQ(record.workers->mean.accuracy, 30);
+    EXPECT_EQ(record.workers->mean.loss, 4);
+    EXPECT_EQ(record.workers->first.accuracy, 50);
+    EXPECT_EQ(record.workers->best.accuracy, 40);  // lower is better
+    EXPECT_EQ(record.workers->best_rank, 1);
+  }
+}
+
+TEST(RunRecorder, writes_the_mean_of_the_workers) {
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    std::vector<float> x{0, 0}, g{0, 0}, into{0, 0};
+    Averager averager(transport, "communicator=none lr=1", x, g);
+    averager.begin_step(0, 0, 1);
+    averager.before_update(0);
+    x[0] = static_cast<float>(1 + 2 * transport.rank());
+    averager.after_update();
+    EXPECT_NE(std::string(error_of([&] { averager.write_mean(into); }).what()).find("between a consensus"),
+              std::string::npos);
+    averager.write_consensus(into);
+    averager.write_mean(into);
+    EXPECT_EQ(into, (std::vector<float>{2, 0}));
+    averager.finish();
+  });
+}
+
 TEST(RunRecorder, writes_a_line_of_each_rank_per_interval) {
   const TemporaryDirectory place;
   on_ranks({"threads", 2}, [&](Transport& transport) {
@@ -96,7 +154,7 @@ TEST(RunRecorder, writes_a_line_of_each_rank_per_interval) {
     RunRecorder run(transport, rank.averager(), path_in(place), "log-every=2");
     for (int step = 0; step < 6; ++step) rank.step();
     rank.consensus();
-    run.evaluate(transport, {{1, 0.5}, {}});
+    run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
     run.close(transport);
     rank.averager().finish();
   });
@@ -128,7 +186,7 @@ TEST(RunRecorder, refuses_a_run_whose_last_step_was_not_evaluated) {
   EXPECT_EQ(refusal(place, "",
                     [](Transport& transport, RecordedRank& rank, RunRecorder& run) {
                       rank.consensus();
-                      run.evaluate(transport, {{1, 0.5}, {}});
+                      run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
                       rank.step();
                       run.close(transport);
                     }),
@@ -141,7 +199,7 @@ TEST(RunRecorder, refuses_scores_that_no_consensus_can_have) {
     return [score](Transport& transport, RecordedRank& rank, RunRecorder& run) {
       rank.step();
       rank.consensus();
-      run.evaluate(transport, {{1, score}, {}});
+      run.evaluate(transport, {{1, score}, {}, {}, {}});
     };
   };
   const TemporaryDirectory a, b, c;
@@ -153,7 +211,7 @@ TEST(RunRecorder, refuses_scores_that_no_consensus_can_have) {
                     [](Transport& transport, RecordedRank& rank, RunRecorder& run) {
                       rank.consensus();
                       rank.step();
-                      run.evaluate(transport, {{1, 1}, {}});
+                      run.evaluate(transport, {{1, 1}, {}, {}, {}});
                     })
                 .find("no consensus has been written since the last step"),
             std::string::npos);

@@ -12,8 +12,8 @@ import slurm
 EPOCHS = ["--epochs", "5"]
 
 
-def train(script, launcher, place, built=None):
-    words = ["train", *hosts.TRAINING, *EPOCHS, "--run-dir", place.run_dir()]
+def train(script, launcher, place, built=None, more=()):
+    words = ["train", *hosts.TRAINING, *EPOCHS, *more, "--run-dir", place.run_dir()]
     values = other_mpi.find(built) if built else {"program": place.eave, "mpirun": "mpirun"}
     job = slurm.Batch(place, script, launcher=launcher.replace("mpirun", values["mpirun"]).split(), words=words,
                       program=values["program"])
@@ -129,6 +129,9 @@ TESTS = [
               functools.partial(train, "slurm-cpu", "mpirun"), quick=1, full=3),
     lab.Fault("slurm-pmix", "the same with srun --mpi=pmix", functools.partial(train, "slurm-cpu", "srun --mpi=pmix"),
               quick=1, full=3),
+    lab.Fault("slurm-tcp", "the same with srun without MPI: the ranks meet at --meet",
+              functools.partial(train, "slurm-cpu", "srun --mpi=none", more=["--transport", "tcp", "--meet", "node0:29400"]),
+              quick=0, full=2),
     lab.Fault("slurm-mpich", "the same with MPICH's mpirun", functools.partial(train, "slurm-cpu", "mpirun", built="mpich"),
               quick=1, full=2),
     lab.Fault("slurm-pmi2", "the same with MPICH and srun --mpi=pmi2",

@@ -1,5 +1,6 @@
 """Programs of one's own behind --, started by the scripts for hosts and for Slurm, with MPI and with torchrun."""
 import functools
+import json
 import os
 import pathlib
 import re
@@ -29,8 +30,8 @@ def words(folder, steps=STEPS, pause=0.0):
     return ["--", sys.executable, HERE / "own_job.py", folder, steps, pause]
 
 
-def submit(place, script, arguments, **values):
-    settings = variables(place) | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+def submit(place, script, arguments, settings=None, **values):
+    settings = variables(place) | (settings or {}) | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     export = "--export=ALL," + ",".join(f"{name}={value}" for name, value in settings.items())
     return slurm.Batch(place, script, [export], arguments, **values)
 
@@ -52,9 +53,20 @@ def require_ranks(text, number, begin=0):
     lab.require([each[:3] for each in found[:number]] == due and int(found[0][3]) >= begin, f"ranks are {found}: {text[-1500:]}")
 
 
-def in_a_job(launcher, place):
-    job = submit(place, "slurm-cpu", words(place.directory), launcher=launcher)
+def in_a_job(launcher, place, **settings):
+    job = submit(place, "slurm-cpu", words(place.directory), settings, launcher=launcher)
     job.wait()
+    require_ranks(job.log(), slurm.NODES)
+    require_end(place, slurm.NODES)
+
+
+def by_torchrun_alone(place):
+    """eave's ranks meet through the store of torchrun's job."""
+    if (python := pytorch_environment.find_pytorch()) is None:
+        raise lab.Skip("no PyTorch: bench/pytorch_environment.py installs it")
+    arguments = ["--", python, *words(place.directory)[2:]]
+    job = submit(place, "slurm-cpu", arguments, launcher=[str(python.parent / "torchrun")])
+    job.wait(90)
     require_ranks(job.log(), slurm.NODES)
     require_end(place, slurm.NODES)
 
@@ -96,12 +108,55 @@ def by_torchrun(place):
     lab.require(job.code() == 75 and "no further turn" in job.log(), f"{job.code()}: {job.log()[-2000:]}")
 
 
+def comparison(place, *more, python=sys.executable):
+    program = f"'{python}' '{lab.ROOT / 'test/program/own/quadratic.py'}'"
+    return [str(place.eave), "compare", "--program", program, "--communicators", "easgd:tau=3", "--ranks", "2", "--seeds", "2",
+            "--budget", "steps=30", "--output", str(place.directory / "compared"), *more]
+
+
+def require_compared(place, output):
+    found = sorted(file.parent.name for file in (place.directory / "compared").glob("*/summary.json"))
+    due = [f"{who}-seed{seed}" for who in ("allreduce-p2", "easgd-tau-3-p2", "one-rank-p1") for seed in (1, 2)]
+    lab.require(found == due, f"runs {found}: {output[-2000:]}")
+    lab.require((place.directory / "compared" / "report.html").exists() and "With 2 ranks" in output, output[-2000:])
+
+
+def compared_by_srun(place):
+    """In a Slurm job eave compare starts a rank of each run on each node by srun, without being told to."""
+    slurm.set_up()
+    settings = [f"{name}={value}" for name, value in variables(place).items()]
+    output = slurm.command("salloc", "--nodes=2", "--ntasks-per-node=1", "env", *settings, *comparison(place))
+    require_compared(place, output)
+    log = (place.directory / "compared" / "easgd-tau-3-p2-seed1.log").read_text()
+    lab.require(log.startswith("srun -n 2 --mpi=pmix --kill-on-bad-exit=1 "), log[:300])
+    header = (place.directory / "compared" / "easgd-tau-3-p2-seed1" / "metrics.jsonl").read_text().splitlines()[0]
+    hosts_of_ranks = {each["host"] for each in json.loads(header)["ranks"]}
+    lab.require(len(hosts_of_ranks) == 2, f"the ranks are on {hosts_of_ranks}")
+
+
+def compared_by_torchrun(place):
+    if (python := pytorch_environment.find_pytorch()) is None:
+        raise lab.Skip("no PyTorch: bench/pytorch_environment.py installs it")
+    words = comparison(place, "--launcher", str(python.parent / "torchrun"), python=python)
+    ended = subprocess.run(words, env=os.environ | variables(place), capture_output=True, text=True, timeout=200, check=False)
+    lab.require(ended.returncode == 0, f"{ended.returncode}: {ended.stdout[-1000:]}{ended.stderr[-2000:]}")
+    require_compared(place, ended.stdout)
+
+
 TESTS = [
+    lab.Fault("own-compare-srun", "eave compare --program in a Slurm job: srun starts the ranks of each run, one on each node",
+              compared_by_srun, quick=0, full=1),
+    lab.Fault("own-compare-torchrun", "eave compare --program --launcher torchrun: the ranks of each run meet without MPI",
+              compared_by_torchrun, quick=0, full=1),
     lab.Fault("own-hosts", "run-hosts -- python3: ranks on two hosts, with PYTHONPATH and LIBEAVE; a missing program is named",
               on_hosts, quick=0, full=2),
     lab.Fault("own-mpirun", "slurm-cpu -- python3, with mpirun: a rank on each node, the bits of one machine",
               functools.partial(in_a_job, ["mpirun"]), quick=1, full=2),
     lab.Fault("own-pmix", "the same with srun --mpi=pmix", functools.partial(in_a_job, ["srun", "--mpi=pmix"]), quick=0, full=2),
+    lab.Fault("own-srun", "the same with srun without MPI: the ranks meet at EAVE_MEET",
+              functools.partial(in_a_job, ["srun", "--mpi=none"], EAVE_MEET="node0:29400"), quick=0, full=2),
+    lab.Fault("own-torchrun-ranks", "the same with torchrun: eave's ranks meet through its store", by_torchrun_alone,
+              quick=0, full=2),
     lab.Fault("own-requeue", "slurm-requeue -- python3: 75 on SIGUSR1, back into the queue, the bits of an undisturbed run",
               requeued, quick=0, full=2),
     lab.Fault("own-torchrun", "slurm-cpu with torchrun: ranks meet; SIGUSR1 reaches them, and the job ends with 75", by_torchrun,

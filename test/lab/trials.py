@@ -107,6 +107,7 @@ def parse(usage, names):
                         help="what came out, with machine and date, as JSON; what it says of others stays")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the moments and ranks that are drawn")
     parser.add_argument("--lane", help="those of this lane alone, one after another")
+    parser.add_argument("--alone", choices=("no", "only"), help="without those that run with nothing beside them, or only those")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(names)
     if unknown:
@@ -118,7 +119,7 @@ def parse(usage, names):
 def try_in_turn(faults, eave, is_full, seed, keep):
     """Tries one fault after another and prints what came out. Calls keep(results so far) after each."""
     results, around = [], circumstances(is_full, seed)
-    width = max(len(fault.name) for fault in faults)
+    width = max((len(fault.name) for fault in faults), default=0)
     for fault in faults:
         results.append(try_fault(fault, eave, is_full, seed) | around)
         print(describe(results[-1], width), flush=True)
@@ -151,7 +152,8 @@ def try_all(command, usage, faults):
     eave = find_program(arguments.eave)
     is_lane = arguments.lane is not None
     chosen = [fault for fault in faults if (not arguments.names or fault.name in arguments.names)
-              and (fault.full if arguments.full else fault.quick) and (not is_lane or fault.lane == arguments.lane)]
+              and (fault.full if arguments.full else fault.quick) and (not is_lane or fault.lane == arguments.lane)
+              and (not arguments.alone or (fault.lane == "alone") == (arguments.alone == "only"))]
     if not is_lane:
         print(f"seed {arguments.seed}", flush=True)
 

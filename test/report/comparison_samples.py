@@ -7,7 +7,7 @@ HOSTILE = ("<img src=x onerror=window.hostile=1></script><script>window.hostile=
 # Maps a method to how often it sends its parameters per step.
 METHODS = {"none": 0.0, "allreduce": 1.0, "easgd tau=10": 0.1, "easgd-async tau=10": 0.12, "local-sgd tau=10": 0.1,
            "gossip": 0.5}
-ESTIMATES = ("accuracy", "validation", "seconds", "samples_per_second", "bytes_per_rank", "speedup", "efficiency",
+ESTIMATES = ("accuracy", "validation", "loss", "seconds", "samples_per_second", "bytes_per_rank", "speedup", "efficiency",
              "seconds_to_target", "samples_to_target", "bytes_to_target")
 PARAMETER_BYTES = 7.4e6
 
@@ -66,6 +66,7 @@ def conclude(variant, runs, target):
     speeds = [one["step"] * variant["total_batch"] / one["seconds"] for one in last]
     for name, model in (("accuracy", "center"), ("validation", "validation")):
         variant[name] = interval([run["evaluations"][model]["accuracy"][-1] for run in runs])
+    variant["loss"] = interval([run["evaluations"]["center"]["loss"][-1] for run in runs])
     variant.update(finished=len(runs), seconds=interval([one["seconds"] for one in last]),
                    bytes_per_rank=interval([one["bytes"] for one in last]), samples_per_second=interval(speeds))
     for name, column in (("seconds", "seconds"), ("samples", "epoch"), ("bytes", "bytes")):

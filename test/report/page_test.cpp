@@ -44,7 +44,7 @@ TEST(Page, cannot_be_broken_by_any_name) {
   RunList list = read_made(place);
   list.runs[0].name = name;
   list.left_out.push_back({name, name});
-  const std::string page = report_page(compare_runs(list, {}), {name, name, name});
+  const std::string page = report_page(compare_runs(list, {}), {name, name, name, name});
   const std::string expected(page_template());
   for (const std::string word : {"<", "\xe2\x80\xa8", "\xe2\x80\xa9", "\xff"}) {
     EXPECT_EQ(count_of(page, word), count_of(expected, word)) << word;
@@ -78,12 +78,23 @@ TEST(PageData, has_the_columns_of_each_run) {
   EXPECT_EQ(data.at("target").at("accuracy"), 0.75);
 }
 
+TEST(PageData, has_the_final_loss_and_the_lines_of_notes) {
+  const MadeRuns place;
+  make_run(place, "run", {.accuracies = {0.5, 0.75}});
+  PageFacts facts = kFacts;
+  facts.notes = "one\r\n\n<b>two\n\n";
+  const Json data = page_data(compare_runs(read_made(place), {}), facts);
+  EXPECT_EQ(data.at("own_notes").dump(), R"(["one","","<b>two"])");
+  EXPECT_EQ(data.at("variants").at(0).at("loss").at("mean"), 0.25);
+}
+
 TEST(PageData, of_runs_without_a_point_is_complete) {
   const MadeRuns place;
   make_run(place, "run", {.accuracies = {}, .finishes = false});
   const Json data = data_of(place);
   EXPECT_TRUE(data.at("target").is_null());
   EXPECT_TRUE(data.at("variants").at(0).at("accuracy").is_null());
+  EXPECT_TRUE(data.at("variants").at(0).at("loss").is_null());
   EXPECT_EQ(data.at("runs").at(0).at("steps").at("loss").size(), 0u);
   EXPECT_EQ(data.at("runs").at(0).at("state"), "interrupted");
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "eave/check.h"
 #include "test/expectations.h"
+#include "transport/tcp/tcp_handshake.h"
 #include "transport/tcp/tcp_job.h"
 #include "transport/tcp/tcp_meeting.h"
 
@@ -19,12 +21,12 @@ namespace {
 using namespace std::chrono_literals;
 
 // The settings of each rank of a job on this host, whose rank 0 has a listener already.
-std::vector<TcpMeeting> ranks_that_meet(int ranks) {
+std::vector<TcpMeeting> ranks_that_meet(int ranks, const std::string& host = "127.0.0.1") {
   TcpMeeting meeting;
   meeting.ranks = ranks;
   meeting.limit = 20s;
-  Socket listener = listen_at({"127.0.0.1", 0});
-  meeting.point = {"127.0.0.1", address_of(listener).port};
+  Socket listener = listen_at({host, 0});
+  meeting.point = {host, address_of(listener).port};
   std::vector<TcpMeeting> all(static_cast<std::size_t>(ranks), meeting);
   for (int rank = 0; rank < ranks; ++rank) all[static_cast<std::size_t>(rank)].rank = rank;
   all.front().listener = listener.release();
@@ -141,6 +143,73 @@ TEST(TcpMeeting, names_the_ranks_that_have_not_come) {
   EXPECT_EQ(outcomes.back().code, 69);
 }
 
+TEST(TcpMeeting, says_once_who_is_missing_and_who_is_there) {
+  std::vector<TcpMeeting> all = ranks_that_meet(4);
+  for (TcpMeeting& each : all) {
+    each.limit = 1500ms;
+    each.reminder = 400ms;
+    each.host = "host" + std::to_string(each.rank) + " machine";
+  }
+  testing::internal::CaptureStderr();
+  meet_all({all[0], all[2]});
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(says(said, "has waited for 400 ms at 127.0.0.1:"));
+  EXPECT_TRUE(says(said, "of 4 ranks, ranks 1, 3 have not come; rank 2 (host host2) is there"));
+  EXPECT_TRUE(says(said, "EAVE_MEET_LIMIT"));
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+}
+
+TEST(TcpMeeting, says_that_rank_0_is_missing) {
+  std::vector<TcpMeeting> all = ranks_that_meet(3);
+  { const Socket closed(all[0].listener); }
+  for (TcpMeeting& each : all) {
+    each.limit = 900ms;
+    each.reminder = 300ms;
+  }
+  testing::internal::CaptureStderr();
+  const auto outcomes = meet_all({all[1], all[2]});
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(says(said, "to reach rank 0 at 127.0.0.1:"));
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+  EXPECT_EQ(outcomes.front().code, 69);
+  EXPECT_TRUE(says(outcomes.front().message, "within 900 ms"));
+}
+
+TEST(TcpMeeting, ends_at_once_if_a_rank_has_come_and_gone) {
+  const std::vector<TcpMeeting> all = ranks_that_meet(3);
+  const auto begin = TcpClock::now();
+  const auto outcomes = meet_all({all[0]}, [&] {
+    TcpHello hello;
+    hello.from = 1;
+    hello.ranks = 3;
+    EXPECT_TRUE(greet(stranger_at(all[0].point), hello, all[0].secret, TcpClock::now() + 5s));
+  });
+  EXPECT_EQ(outcomes.front().code, 69);
+  EXPECT_TRUE(says(outcomes.front().message, "rank 1 came to the meeting of the ranks, and ended"));
+  EXPECT_LT(TcpClock::now() - begin, 10s) << "less than the limit";
+}
+
+TEST(TcpMeeting, takes_addresses_of_ipv6_and_names) {
+  for (const char* host : {"::1", "localhost"}) {
+    try {
+      listen_at({host, 0});
+    } catch (const Error& error) {
+      GTEST_SKIP() << host << " is no address of this machine: " << error.what();
+    }
+    for (const Outcome& outcome : meet_all(ranks_that_meet(3, host))) EXPECT_EQ(outcome.code, 0) << outcome.message;
+  }
+}
+
+TEST(TcpMeeting, listens_at_no_other_address) {
+  for (const char* all : {"0.0.0.0", "::"}) EXPECT_EQ(code_of([&] { listen_at({all, 0}); }), ExitCode::kUsage) << all;
+  const Socket listener = listen_at({"127.0.0.1", 0});
+  const int port = address_of(listener).port;
+  std::string why;
+  EXPECT_TRUE(connect_to({"127.0.0.1", port}, TcpClock::now() + 5s, why)) << why;
+  for (const char* other : {"127.0.0.2", "::1"})
+    EXPECT_FALSE(connect_to({other, port}, TcpClock::now() + 5s, why)) << other;
+}
+
 TEST(TcpMeeting, refuses_another_number_of_ranks) {
   std::vector<TcpMeeting> all = ranks_that_meet(2);
   all[1].ranks = 3;
@@ -151,7 +220,7 @@ TEST(TcpMeeting, refuses_another_number_of_ranks) {
 
 TEST(TcpMeeting, says_what_an_address_looks_like) {
   EXPECT_EQ(text_of(parse_address("[::1]:80", "--meet")), "[::1]:80");
-  for (const char* wrong : {"", "host", "host:", ":80", "host:0", "host:65536", "host:80x"})
+  for (const char* wrong : {"", "host", "host:", ":80", "host:0", "host:65536", "host:80x", "::1:80", "[::1]"})
     EXPECT_EQ(code_of([&] { parse_address(wrong, "--meet"); }), ExitCode::kUsage) << wrong;
   EXPECT_EQ(code_of([] { listen_at({"192.0.2.1", 0}); }), ExitCode::kUsage) << "not an address of this host";
 }

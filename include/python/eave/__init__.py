@@ -38,7 +38,10 @@ from ._program import plan
 from ._ranks import rank, size, start, stop, sum_over_ranks
 from ._run import Run
 from ._sampler import Sampler
+from ._starter import watch_starter
 from ._vector_averager import VectorAverager
 
 __all__ = ["Averager", "Error", "Leaving", "Run", "Sampler", "VectorAverager", "__version__", "ask_to_leave", "plan", "rank",
            "size", "start", "stop", "sum_over_ranks"]
+
+watch_starter()

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import sys
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator, Optional
@@ -13,7 +14,8 @@ from ._error import USAGE, Error
 from ._pytorch.join import Joined, join
 from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_PARAMETERS
 from ._pytorch.loading import refuse_loaded_alone
-from ._method import Option
+from ._method import _COMPUTING, _UPDATING, Option
+from ._pytorch.gradients import Gradients
 from ._pytorch.model_hooks import ModelHooks
 from ._pytorch.optimizer import LookAhead, complete_options, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
 from ._pytorch.overlap import Overlap
@@ -23,7 +25,8 @@ from ._ranks import rank, require_same, size, start, text_of_first_rank
 from ._pytorch.run_facts import describe_for_run
 from ._pytorch.saving import SavedMethod
 from ._pytorch.scaler import ScaledSteps
-from ._pytorch.statistics import refuse_statistics, statistics_of_all_ranks
+from ._pytorch.scoring import holding, models_to_score
+from ._pytorch.statistics import refuse_statistics
 from ._pytorch.tensors import list_trained, require_fit, share_others
 from ._pytorch.wrapped import refuse_wrapped, why_groups_drift
 
@@ -90,7 +93,7 @@ class Averager(ScaledSteps, SavedMethod):
         self._vector = ParameterVector(model, optimizer, trained, master_weights)
         self._settle()
         self._refuse_what_is_not_finite()
-        super().__init__(self._vector.values.data_ptr(), self._vector.gradients.data_ptr(), self._vector.values.numel(),
+        super().__init__(self._vector.values.data_ptr(), self._vector.gradients.vector.data_ptr(), self._vector.values.numel(),
                          communicator, complete_options(options, optimizer, self._vector.values))
         self._options = options
         self._vector.low.write()
@@ -119,7 +122,7 @@ class Averager(ScaledSteps, SavedMethod):
         vector = self._vector
         if size() == 1 or vector.values.is_cuda or not vector.is_float32 or not self._has(AVERAGES_GRADIENTS):
             return None
-        return Overlap(vector.gradients, vector.parameters, vector.gradient_parts, vector.names, lambda: self._is_in_step,
+        return Overlap(vector.gradients.vector, vector.parameters, vector.gradients.parts, vector.names, lambda: self._is_in_step,
                        lambda first, count: self._call("gradient_ready", first, count))
 
     def _refuse_what_is_not_finite(self) -> None:
@@ -172,7 +175,7 @@ class Averager(ScaledSteps, SavedMethod):
         self._vector.read("load_state_dict")
         self._settle()
         self._close_to_begin_anew()
-        self._open(self._vector.values.data_ptr(), self._vector.gradients.data_ptr(), self._vector.values.numel(),
+        self._open(self._vector.values.data_ptr(), self._vector.gradients.vector.data_ptr(), self._vector.values.numel(),
                    self._name, complete_options(self._options, self._optimizer, self._vector.values))
         self._vector.low.write()
         if self._look_ahead:
@@ -247,7 +250,7 @@ class Averager(ScaledSteps, SavedMethod):
         self._settle()
         self._after_update()
         self._vector.low.write()
-        self._vector.end_step()
+        self._vector.gradients.end_step()
         self._tell_scaler(is_left_out=not updates and not self._has(MOVES_PARAMETERS))
         self._leave_if_asked()
 
@@ -269,7 +272,7 @@ class Averager(ScaledSteps, SavedMethod):
         self._refuse_closed_or_torn(call)
         if self._is_evaluating:
             raise Error(USAGE, f"{call} within consensus(): the model's values are put back when that ends")
-        if not self._is_in_step and not self._vector.has_new_gradients():
+        if not self._is_in_step and not self._vector.gradients.are_new():
             raise Error(USAGE, f"{call}: the model has computed nothing since the last one, as no parameter has a new "
                                "gradient: call it after backward(). A rank without samples calls averager.begin_step(0, "
                                "samples_everywhere) before")
@@ -281,17 +284,28 @@ class Averager(ScaledSteps, SavedMethod):
         self._vector.read(call)
         if self._overlap:
             self._overlap.end()
-        has_gradient = self._vector.collect_gradients(self._is_loaded, not self._is_loaded)
+        gradients = self._vector.gradients
+        has_gradient = gradients.collect(False, (self._is_loaded, not self._is_loaded))
         self._settle()
-        self._updates = self._before_update(loss_sum, has_gradient)
+        self._updates, exchanges = self._before_update_from(loss_sum, gradients, has_gradient)
         is_loaded, self._is_loaded = self._is_loaded, False
         if all(has_gradient[-2:]):  # the sum has told each rank of the other ones
             self._is_torn = True
             refuse_loaded_alone(is_loaded, self._vector.values)
             self._is_torn = False
         self._vector.low.write()
-        if self._updates:
-            self._vector.spread_gradients(has_gradient)
+        if self._updates and exchanges:
+            gradients.spread(has_gradient, self._vector.low)
+
+    def _before_update_from(self, loss_sum: float, gradients: Gradients, has_gradient: Any) -> tuple[bool, int]:
+        """Returns whether the optimizer takes its step, and how often gradients were exchanged; on a GPU 1."""
+        if self._vector.values.is_cuda:
+            return self._before_update(loss_sum, has_gradient), 1
+        self._enter("before_update", _COMPUTING, _UPDATING)
+        exchanges, updates = ctypes.c_int(), ctypes.c_int()
+        self._call("before_update_from", float(loss_sum), gradients.addresses, gradients.counts, gradients.count, has_gradient,
+                   len(has_gradient), exchanges, updates)
+        return updates.value != 0, exchanges.value
 
     def _leave_if_asked(self) -> None:
         if self._leaves_by_itself and self.leaving:
@@ -322,7 +336,10 @@ class Averager(ScaledSteps, SavedMethod):
     def _update(self) -> None:
         self._is_updating = self._is_torn = True
         try:
-            with self._vector.low.lend_masters(self._optimizer):
+            if self._vector.low.has_masters:
+                with self._vector.low.lend_masters(self._optimizer):
+                    self._optimizer.step()
+            else:
                 self._optimizer.step()
         finally:
             self._is_updating = False
@@ -349,17 +366,11 @@ class Averager(ScaledSteps, SavedMethod):
         values = torch.empty_like(own)
         self._settle()
         self._write_consensus(values.data_ptr())
-        mine = own.clone()
-        own.copy_(values)
-        self._vector.low.write()
-        self._is_evaluating = True
-        try:
-            with statistics_of_all_ranks(self._model) if self._statistics == "average" else contextlib.nullcontext():
-                yield self._model
-        finally:
-            self._is_evaluating = False
-            own.copy_(mine)
-            self._vector.low.write()
+        with holding(self, values):
+            yield self._model
+
+    def _models_to_score(self) -> list[Callable[[], ContextManager[torch.nn.Module]]]:
+        return models_to_score(self, self._has(HAS_CENTER))
 
     def _facts_of_run(self) -> dict[str, Any]:
         return describe_for_run(self._model, self._optimizer)

@@ -28,6 +28,7 @@ class _Job:
     is_stopped = False                          # stop() has been called
     open = 0                                    # number of open averagers
     is_left_by_exit = False                     # SystemExit has left the block of an averager
+    why_alone = ""                              # what this rank does by itself now, so that it may not call the others
     is_broken = False                           # a call has failed in such a way that the job cannot go on
 
 
@@ -94,11 +95,15 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "ask_to_leave": [], "leave_on": [ctypes.c_int], "is_leaving": [],
         "before_update": [pointer, number, flag],
         "before_update_of": [pointer, number, ctypes.c_void_p, size, flag],
+        "before_update_from": [pointer, number, pointer, pointer, size, ctypes.c_void_p, size, flag, flag],
+        "gradients_ready": [pointer, pointer, pointer, size, size],
         "after_update": [pointer], "consensus": [pointer, floats],
         "sum": [ctypes.POINTER(number), size], "broadcast": [ctypes.c_void_p, size], "require_same": [text],
         "shuffle": [ctypes.POINTER(ctypes.c_int64), size, ctypes.c_uint64, ctypes.c_int64],
         "run_open": [text, text, pointer, ctypes.POINTER(pointer)], "run_loss": [pointer, number],
         "run_evaluate": [pointer, number, number, ctypes.POINTER(number)], "run_close": [pointer],
+        "run_evaluate_workers": [pointer, number, number, *3 * [ctypes.POINTER(number)]],
+        "mean_of_workers": [pointer, floats],
         "run_fail": [pointer, ctypes.c_int, text],
         "spent_by": [pointer, ctypes.POINTER(Spent)], "close": [pointer],
         "steps": [pointer], "state": [pointer, pointer, size, ctypes.POINTER(pointer), ctypes.POINTER(size)],

@@ -5,7 +5,7 @@ import ctypes
 import itertools
 import operator
 from types import TracebackType
-from typing import Any, Optional, TypeVar, Union
+from typing import Any, Callable, ContextManager, Optional, TypeVar, Union
 
 from . import _exit_hooks
 from ._caller import Line, at, find_line
@@ -41,6 +41,7 @@ class Method:
         handle = ctypes.c_void_p()
         call("open", " ".join(words).encode(), parameters, gradients, count, ctypes.byref(handle))
         self._handle = handle
+        self._traits = int(job.library.eave_traits(handle))
         job.open += 1
         self.number = next(_numbers)
 
@@ -85,7 +86,7 @@ class Method:
                 left_out + job.library.eave_steps_left_out(self._handle))
 
     def _has(self, trait: int) -> bool:
-        return bool(job.library.eave_traits(self._handle) & trait)
+        return bool(self._traits & trait)
 
     def _refuse_closed(self, name: str) -> None:
         if not self._handle:
@@ -157,6 +158,10 @@ class Method:
     def _may_evaluate(self) -> bool:
         """Whether the consensus is at hand, as far as this object knows."""
         return True
+
+    def _models_to_score(self) -> list[Callable[[], ContextManager[Any]]]:
+        """Contexts in which the model is the consensus, the mean of the workers, and this rank's own."""
+        raise Error(USAGE, "evaluate_workers is for an eave.Averager, which has a model; a VectorAverager has none")
 
     def _let_go(self) -> None:
         """Gives the parameters and all else that belongs to the caller back, without any other rank. Called before

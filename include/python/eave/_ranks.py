@@ -5,6 +5,7 @@ import ctypes
 import os
 from typing import Sequence
 
+from ._error import USAGE, Error
 from ._library import call, job, load
 from ._meeting import meeting
 
@@ -46,6 +47,8 @@ def sum_over_ranks(values: Sequence[float]) -> list[float]:
     """Collective. Returns a list: the sum over ranks of each of `values`, such as losses and counts. All ranks pass
     equally many numbers."""
     start()
+    if job.why_alone:
+        raise Error(USAGE, f"sum_over_ranks within {job.why_alone}")
     numbers = (ctypes.c_double * len(values))(*values)
     call("sum", numbers, len(values))
     return list(numbers)

@@ -1,13 +1,15 @@
 """Run: the run directory of a script, which eave's commands read."""
 from __future__ import annotations
 
+import collections.abc
+import contextlib
 import ctypes
 import os
 import pathlib
 import platform
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Union
 
 from ._error import USAGE, Error
 from ._library import call, job
@@ -108,11 +110,36 @@ class Run:
             wrong = ", ".join(sorted(scores.keys() - known))
             raise Error(USAGE, f"run.evaluate: expected {self._metric}=..., the metric of this run, and not more than "
                                f"{', '.join(sorted(known))} and loss" + (f"; not {wrong}" if wrong else ""))
-        validation = None
-        if f"validation_{self._metric}" in scores:
-            both = (_number(scores.get("validation_loss")), float(scores[f"validation_{self._metric}"]))
-            validation = (ctypes.c_double * 2)(*both)
-        call("run_evaluate", self._handle, _number(loss), float(scores[self._metric]), validation)
+        call("run_evaluate", self._handle, _number(loss), float(scores[self._metric]), self._validation_in(scores))
+
+    def evaluate_workers(self, function: Callable[[Any], Mapping[str, float]]) -> None:
+        """Collective, between steps, in place of evaluate() within averager.consensus(). Records the models that
+        `eave train` scores: the consensus, the mean of the workers, rank 0's and the best worker's. Each rank calls
+        function(model) once for each of the first two, and once for its own parameters. If all workers have the same
+        parameters, because gradients are averaged and the model has no buffers, it is called only once.
+
+        The function returns the numbers that evaluate() takes, such as {"loss": 0.3, "accuracy": 0.91}. It evaluates the
+        whole test set on each rank, without sum_over_ranks, because the ranks have different models in the last call."""
+        self._refuse_closed("evaluate_workers")
+        scores: list[Mapping[str, float]] = []
+        for hold in self._averager._models_to_score():
+            with hold() as model, _alone(function):
+                scores.append(function(model))
+        for each in scores:
+            self._require_names(each)
+        pairs = [(ctypes.c_double * 2)(_number(each.get("loss")), float(each[self._metric])) for each in scores]
+        call("run_evaluate_workers", self._handle, *pairs[0], self._validation_in(scores[0]), pairs[len(pairs) // 2], pairs[-1])
+
+    def _require_names(self, scores: Mapping[str, float]) -> None:
+        known = {"loss", self._metric, "validation_loss", f"validation_{self._metric}"}
+        if not isinstance(scores, collections.abc.Mapping) or self._metric not in scores or not scores.keys() <= known:
+            raise Error(USAGE, f"run.evaluate_workers: its function returned {str(scores)[:80]}; expected a dict with "
+                               f"'{self._metric}', the metric of this run, and not more than {', '.join(sorted(known))}")
+
+    def _validation_in(self, scores: Mapping[str, float]) -> Optional[ctypes.Array[ctypes.c_double]]:
+        if f"validation_{self._metric}" not in scores:
+            return None
+        return (ctypes.c_double * 2)(_number(scores.get("validation_loss")), float(scores[f"validation_{self._metric}"]))
 
     def close(self) -> None:
         """Collective. Writes the end and the summary of the run. The end of a `with` block calls it."""
@@ -155,6 +182,17 @@ def _directory(run_dir: Union[str, "os.PathLike[str]", None]) -> str:
     if not path:
         raise Error(USAGE, 'eave.Run: give a run directory, such as eave.Run("runs/a", averager)', is_shared=True)
     return path
+
+
+@contextlib.contextmanager
+def _alone(function: Callable[..., Any]) -> Iterator[None]:
+    name = getattr(function, "__name__", "its function")
+    job.why_alone = (f"run.evaluate_workers: each rank evaluates the whole test set in {name}, because ranks have different "
+                     "models there")
+    try:
+        yield
+    finally:
+        job.why_alone = ""
 
 
 def _line(value: Any) -> str:

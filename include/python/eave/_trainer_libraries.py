@@ -8,6 +8,7 @@ import types
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from ._averager import Averager
+from ._library import MOVES_PARAMETERS
 from ._ranks import start
 
 if TYPE_CHECKING:
@@ -25,8 +26,16 @@ def start_alone() -> None:
         del os.environ[name]
 
 
-def step_through(averager: Averager, optimizer: torch.optim.Optimizer) -> None:
-    """Makes optimizer.step() call averager.step(), which calls what optimizer.step() was before."""
+def average_gradients(averager: Averager) -> bool:
+    """Collective, before gradients are clipped. Returns False if the step is left out. A method that moves the parameters
+    itself has no averaged gradient, so each rank's own is clipped."""
+    return averager._has(MOVES_PARAMETERS) or averager.average_gradients()
+
+
+def step_through(averager: Averager, optimizer: torch.optim.Optimizer, longest: float = 0.0) -> None:
+    """Makes optimizer.step() call averager.step(), which calls what optimizer.step() was before. If `longest` is above 0,
+    averaged gradients are clipped to this norm before."""
+    from torch.nn.utils import clip_grad_norm_ as clip
     own_step, is_inside = optimizer.step, False
 
     def step(_: Any, closure: Optional[Callable[[], Any]] = None) -> Any:
@@ -36,6 +45,8 @@ def step_through(averager: Averager, optimizer: torch.optim.Optimizer) -> None:
         loss = closure() if closure else None
         is_inside = True
         try:
+            if longest > 0 and average_gradients(averager):
+                clip([each for group in optimizer.param_groups for each in group["params"]], longest)
             averager.step()
         finally:
             is_inside = False

@@ -38,7 +38,9 @@ class AveragerCallback(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, *, model: Any, optimizer: Any, **_: Any) -> None:
         self._optimizer = getattr(optimizer, "optimizer", optimizer)  # without Accelerate's wrapper
         self._averager = Averager(model, self._optimizer, self._method, **self._options)
-        step_through(self._averager, self._optimizer)
+        self._longest, args.max_grad_norm = args.max_grad_norm or 0.0, 0.0  # the Trainer would clip each rank's own gradient
+        step_through(self._averager, self._optimizer, self._longest)
 
     def on_train_end(self, args: Any, state: Any, control: Any, *, model: Any, **_: Any) -> None:
+        args.max_grad_norm = self._longest
         end_with_consensus(self._averager, model, self._optimizer)

@@ -17,7 +17,7 @@ from lightning.pytorch.utilities import rank_zero_only
 
 from ._averager import Averager
 from ._ranks import rank
-from ._trainer_libraries import end_with_consensus, start_alone, step_through
+from ._trainer_libraries import average_gradients, end_with_consensus, start_alone, step_through
 
 
 class AveragerCallback(Callback):
@@ -35,6 +35,9 @@ class AveragerCallback(Callback):
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         if batch_idx % trainer.accumulate_grad_batches == 0:
             self._averager.begin_step()
+
+    def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
+        average_gradients(self._averager)  # the Trainer clips after this
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         end_with_consensus(self._averager, pl_module, trainer.optimizers[0])

@@ -112,6 +112,15 @@ std::uint64_t bytes_of(const Manifest& manifest) {
   return bytes;
 }
 
+// Whether eave.Averager or eave_save has written the checkpoint: it knows no samples, and no names of arrays.
+bool is_of_averager(const Manifest& manifest) {
+  return manifest.identity.contains("communicator") && !manifest.notes.contains("model");
+}
+
+std::string samples_of(const Manifest& manifest) {
+  return is_of_averager(manifest) ? "-" : std::to_string(manifest.samples);
+}
+
 // Damage that the manifest and the sizes of files show; "" if there is none.
 std::string visible_damage(const CheckpointRequest& request, std::int64_t step, Manifest& manifest) {
   try {
@@ -144,9 +153,8 @@ void list(const CheckpointRequest& request) {
     Manifest manifest;
     const std::string damage = visible_damage(request, step, manifest);
     if (damage.empty()) {
-      std::printf("%12lld  %14lld  %5zu  %14llu\n", static_cast<long long>(step),
-                  static_cast<long long>(manifest.samples), manifest.files.size(),
-                  static_cast<unsigned long long>(bytes_of(manifest)));
+      std::printf("%12lld  %14s  %5zu  %14llu\n", static_cast<long long>(step), samples_of(manifest).c_str(),
+                  manifest.files.size(), static_cast<unsigned long long>(bytes_of(manifest)));
     } else {
       std::printf("%12lld  damaged: %s\n", static_cast<long long>(step), printable(damage).c_str());
       damaged += (damaged.empty() ? "" : ", ") + std::to_string(step);
@@ -225,6 +233,13 @@ void export_newest(const CheckpointRequest& request) {
     }
     const fs::path place = checkpoint_path(request.directory, step);
     const Manifest manifest = read_manifest(request.directory, step);
+    if (is_of_averager(manifest)) {
+      throw Error(ExitCode::kUsage,
+                  place.string() +
+                      " is of a program with eave.Averager, whose model has no names here: let the program "
+                      "export it, by averager.load(run_dir) and then torch.save(model.state_dict(), file) within "
+                      "averager.consensus()");
+    }
     const ModelDescription description = description_in(manifest.notes, place);
     const Graph graph = graph_of(description, place);
     const CheckpointModel model = read_checkpoint_model(request.directory, manifest, graph.statistics);

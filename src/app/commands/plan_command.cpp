@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "app/commands/planned_network.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
@@ -21,18 +22,6 @@
 #include "report/record/config.h"
 
 namespace eave {
-
-namespace {
-
-// Methods of one rank only are not planned: there is nobody to exchange with.
-std::vector<std::string> planned_names() {
-  std::vector<std::string> names;
-  for (const CommunicatorKind& kind : communicator_kinds())
-    if (!kind.traits.only_one_rank) names.push_back(kind.name);
-  return names;
-}
-
-}  // namespace
 
 CommandLine plan_command_line() {
   CommandLine line(
@@ -55,31 +44,13 @@ CommandLine plan_command_line() {
        {"pull-delay", OptionType::kInteger, "",
         "easgd-async: steps from an exchange to its pull, below tau (default: the run's, else 0)"},
        {"center-ranks", OptionType::kInteger, "0", "asynchronous methods: number of ranks that only keep the center"}});
-  line.add_group("Cluster",
-                 {{"ranks-per-host", OptionType::kInteger, "",
-                   "ranks on each host, which share its link (default: as in the run)"},
-                  {"network-rate", OptionType::kRate, "", "rate of a host's link (default: the run's, else 10gbit)"},
-                  {"network-delay", OptionType::kSeconds, "",
-                   "one-way delay of a message between hosts (default: the run's, else 50us)"},
-                  {"host-rate", OptionType::kRate, "",
-                   "rate at which a rank sends to ranks of its host (default: the run's, else 4GB/s)"},
-                  {"message-time", OptionType::kSeconds, "5us", "processor time for each message"}});
+  line.add_group("Cluster", cluster_options());
   line.add_group("Methods of your own", {plugin_option()});
   line.add_group("Output", {{"json", OptionType::kPath, "", "file for the predictions as JSON"}});
   return line;
 }
 
 namespace {
-
-const CommunicatorKind* find_method(const std::string& name) {
-  const auto found = std::ranges::find(communicator_kinds(), name, &CommunicatorKind::name);
-  return found == communicator_kinds().end() ? nullptr : &*found;
-}
-
-std::optional<ExchangePattern> exchange_pattern_of(const std::string& communicator) {
-  const CommunicatorKind* const kind = find_method(communicator);
-  return kind ? std::optional(kind->traits.exchanges) : std::nullopt;
-}
 
 struct PlanRequest {
   std::filesystem::path directory;
@@ -181,65 +152,6 @@ void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& 
   method.global_tau = values.has("global-tau") ? values.integer("global-tau", 1) : 10 * method.tau;
   if (method.global_tau % method.tau != 0)
     refuse_option(values, "global-tau", "expected a multiple of tau, which is " + std::to_string(method.tau));
-}
-
-// A setting of the run's shaped link, parsed as eave train does.
-double shaped(const PlanRun& run, const std::string& option, OptionType type) {
-  const std::string text = setting_in(run.settings, option);
-  if (text.empty()) return 0;
-  const Reading<double> reading = type == OptionType::kRate ? read_rate(text) : read_seconds(text);
-  if (reading.value) return *reading.value;
-  throw Error(ExitCode::kBadData, "the run's --" + option + " is " + text + ": expected " + reading.expected);
-}
-
-double positive(const OptionValues& values, const std::string& option, double value) {
-  if (!(value > 0)) refuse_option(values, option, "expected more than 0");
-  return value;
-}
-
-void choose(double& figure, std::string& source, double value, const char* from) {
-  figure = value;
-  source = from;
-}
-
-void take_from_run(PlanReport& report) {
-  const PlanRun& run = report.run;
-  PlanNetwork& network = report.network;
-  PlanSources& sources = report.sources;
-  const double rate = shaped(run, "shape-rate", OptionType::kRate),
-               delay = shaped(run, "shape-delay", OptionType::kSeconds);
-  network.ranks_per_host = std::max(1, run.ranks / std::max(1, run.hosts));
-  sources = {"assumed", "assumed", "assumed", "assumed", "as in the run"};
-  if (rate > 0) choose(network.bytes_per_second, sources.rate, rate, "that of the run's shaped link");
-  if (delay > 0) choose(network.delay_seconds, sources.delay, delay, "that of the run's shaped link");
-  if (rate > 0 || delay > 0) {
-    network.ranks_per_host = 1;
-    sources.ranks_per_host = "the run shaped a link for each rank";
-    return;
-  }
-  const double measured = run.exchange_bytes_per_second.value_or(0);
-  if (measured == 0) return;
-  if (run.hosts == 1) choose(network.host_bytes_per_second, sources.host_rate, measured, "measured by the run");
-  if (run.hosts > 1 && run.hosts == run.ranks)
-    choose(network.bytes_per_second, sources.rate, measured, "measured by the run");
-}
-
-void take_given(const OptionValues& values, PlanReport& report) {
-  PlanNetwork& network = report.network;
-  PlanSources& sources = report.sources;
-  const auto take_rate = [&](const std::string& option, double& figure, std::string& source) {
-    if (values.has(option))
-      choose(figure, source, positive(values, option, values.bytes_per_second(option)), "as given");
-  };
-  take_rate("network-rate", network.bytes_per_second, sources.rate);
-  take_rate("host-rate", network.host_bytes_per_second, sources.host_rate);
-  if (values.has("network-delay"))
-    choose(network.delay_seconds, sources.delay, values.seconds("network-delay"), "as given");
-  network.message_seconds = values.seconds("message-time");
-  if (values.given("message-time")) sources.messages = "as given";
-  if (!values.has("ranks-per-host")) return;
-  network.ranks_per_host = static_cast<int>(values.integer("ranks-per-host", 1, 1 << 16));
-  sources.ranks_per_host = "as given";
 }
 
 Plan plan_of(const PlanMethod& method, const PlanReport& report, const std::vector<int>& ranks) {

@@ -33,6 +33,7 @@ CommandLine report_command_line() {
        {"target", OptionType::kReal, "",
         "test accuracy, such as 0.9, or value of the runs' metric, to which time, samples and bytes are counted "
         "(default: the best that all runs reached, accuracy in whole percent)"}});
+  line.add_group("Page", page_word_options());
   return line;
 }
 
@@ -79,7 +80,7 @@ int report_command(const std::vector<std::string>& words, const char* const*) {
   const auto report = [&] {
     std::optional<double> target;
     if (request.values.has("target")) target = request.values.real("target");
-    report_runs(request.directories, files_of(request), target);
+    report_runs(request.directories, files_of(request), target, read_page_words(request.values));
   };
   return run_command_once(
       words, line.help(), [&] { request = read_report_request(line, words); }, report);

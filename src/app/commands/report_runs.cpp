@@ -44,7 +44,28 @@ void write(const std::optional<OutputPath>& path, const std::string& content) {
 
 }  // namespace
 
-void report_runs(const std::vector<fs::path>& directories, const ReportFiles& files, std::optional<double> target) {
+std::vector<OptionSpec> page_word_options() {
+  return {{"title", OptionType::kText, "", "title of the HTML page (default: the directories of its runs)"},
+          {"notes", OptionType::kPath, "",
+           "text file of at most 64 KiB whose lines the HTML page shows below its title, as they are"}};
+}
+
+PageWords read_page_words(const OptionValues& values) {
+  constexpr std::size_t kLongestNotes = std::size_t{1} << 16;
+  PageWords words;
+  if (values.has("title")) words.title = values.text("title");
+  if (!values.has("notes")) return words;
+  const fs::path path = values.text("notes");
+  words.notes = read_named_file(path, kLongestNotes);
+  if (words.notes.find('\0') != std::string::npos) {
+    throw Error(ExitCode::kBadData,
+                "--notes " + path.string() + ": holds zero bytes, so it is no text; name a text file");
+  }
+  return words;
+}
+
+void report_runs(const std::vector<fs::path>& directories, const ReportFiles& files, std::optional<double> target,
+                 const PageWords& words) {
   RunList list = read_runs(directories);
   const bool none_was_there = list.none_was_there;
   const Comparison comparison = compare_runs(std::move(list), target);
@@ -57,7 +78,8 @@ void report_runs(const std::vector<fs::path>& directories, const ReportFiles& fi
   write(files.variants_csv, variants_csv(comparison));
   write(files.runs_csv, runs_csv(comparison));
   write(files.metrics_csv, metrics_csv(comparison));
-  write(files.page, report_page(comparison, {title_of(directories), time_text(), "eave " EAVE_VERSION}));
+  const std::string title = words.title.empty() ? title_of(directories) : words.title;
+  write(files.page, report_page(comparison, {title, time_text(), "eave " EAVE_VERSION, words.notes}));
 }
 
 }  // namespace eave

@@ -3,9 +3,11 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/files/output_path.h"
+#include "base/options/option_values.h"
 
 namespace eave {
 
@@ -14,9 +16,20 @@ struct ReportFiles {
   std::optional<OutputPath> page = {}, variants_csv = {}, runs_csv = {}, metrics_csv = {};
 };
 
+// The words that a person gives the page: --title and --notes of `eave report` and `eave compare`.
+struct PageWords {
+  std::string title = {};  // "": the page names its directories
+  std::string notes = {};  // plain text
+};
+
+std::vector<OptionSpec> page_word_options();
+
+// Reads the file of --notes. Throws Error: kInputMissing, kBadData (longer than 64 KiB, or no text).
+PageWords read_page_words(const OptionValues& values);
+
 // Prints the tables and the verdict, and writes the files. `target` is as in compare_runs
 // (report/compare/comparison.h). Throws Error: kBadData (no run can be read), kCannotCreate.
 void report_runs(const std::vector<std::filesystem::path>& directories, const ReportFiles& files,
-                 std::optional<double> target = std::nullopt);
+                 std::optional<double> target = std::nullopt, const PageWords& words = {});
 
 }  // namespace eave

@@ -126,8 +126,10 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
   runs.check();
   if (own.flag("dry-run")) return runs.estimate();
   std::unique_ptr<DirectoryLock> lock;  // held by rank 0
+  PageWords words;                      // of rank 0; read before hours of training
   agree(job, [&] {
     if (job.rank() != 0) return;
+    words = read_page_words(own);
     lock = lock_output(own);
     prepare_output(own, grid.settings);
   });
@@ -143,7 +145,7 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
   runs.run(grid.further_cells(runs.choose_rates()), grid.count());
   leaving.reset();  // the rest takes only a moment
   agree(job, [&] {
-    if (job.rank() == 0) tell_results(own);
+    if (job.rank() == 0) tell_results(own, words);
   });
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "app/commands/report_runs.h"
 #include "app/compare/compare_grid.h"
 #include "app/main/command_line.h"
 #include "base/options/option_values.h"
@@ -185,7 +186,7 @@ OptionSpec program_option() {
 }
 
 std::vector<OptionSpec> compare_options() {
-  return {
+  std::vector<OptionSpec> options = {
       {"communicators",
        OptionType::kText,
        "allreduce,easgd",
@@ -220,6 +221,8 @@ std::vector<OptionSpec> compare_options() {
              "auto: train runs that share no host at the same time; off: one run after another"),
       {"dry-run", OptionType::kFlag, "off",
        "print the runs, and estimate their time and bytes from a few steps of each"}};
+  for (const OptionSpec& option : page_word_options()) options.push_back(option);
+  return options;
 }
 
 ComparedWords split_words(const std::vector<std::string>& words) {

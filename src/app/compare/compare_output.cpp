@@ -110,7 +110,7 @@ void prepare_output(const OptionValues& own, const Settings& common) {
   if (!own.has("part")) remove_output(OutputFolder(path) / kPage);  // the page exists only when all runs are done
 }
 
-void tell_results(const OptionValues& own) {
+void tell_results(const OptionValues& own, const PageWords& words) {
   const std::filesystem::path output = own.text("output");
   if (own.has("part")) {
     std::printf("\nwhen all parts are done: eave report %s\n", printable(output.string()).c_str());
@@ -118,7 +118,7 @@ void tell_results(const OptionValues& own) {
   }
   std::puts("");
   const OutputFolder folder(output);
-  report_runs({output}, {.page = folder / kPage, .variants_csv = folder / "variants.csv"});
+  report_runs({output}, {.page = folder / kPage, .variants_csv = folder / "variants.csv"}, std::nullopt, words);
 }
 
 int best_rate(const Grid& grid, std::size_t group, const std::filesystem::path& output) {

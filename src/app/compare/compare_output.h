@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "app/commands/report_runs.h"
 #include "app/compare/compare_grid.h"
 #include "base/files/directory_lock.h"
 #include "eave/options.h"
@@ -24,7 +25,7 @@ std::unique_ptr<DirectoryLock> lock_output(const OptionValues& own);
 void prepare_output(const OptionValues& own, const Settings& common);
 
 // Prints the tables and writes the page, or says how to do so when all parts are done.
-void tell_results(const OptionValues& own);
+void tell_results(const OptionValues& own, const PageWords& words);
 
 // The index of the rate of this group that a report of its first runs chooses; -1: none of them finished.
 int best_rate(const Grid& grid, std::size_t group, const std::filesystem::path& output);

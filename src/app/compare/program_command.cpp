@@ -23,7 +23,7 @@ void refuse_ranks() {
 
 // Variables that set compare's own options are not for the runs, and those of a run are its own.
 std::set<std::string> names_apart() {
-  std::set<std::string> names = {"run-dir"};
+  std::set<std::string> names = {"run-dir", "started-by"};
   for (const OptionSpec& option : compare_options()) names.insert(option.name);
   for (const char* each : {"communicator", "seed", "lr", "batch", "steps", "seconds"})
     names.insert(std::string("program-") + each);
@@ -34,6 +34,7 @@ void compare(const OptionValues& own, Grid& grid, const char* const* environment
   keep_part(grid, own);
   ProgramRuns runs(grid, own, environment);
   if (own.flag("dry-run")) return runs.show(grid.first_cells());
+  const PageWords words = read_page_words(own);
   const std::unique_ptr<DirectoryLock> lock = lock_output(own);
   prepare_output(own, grid.settings);
   runs.run(grid.first_cells(), grid.count());
@@ -43,7 +44,7 @@ void compare(const OptionValues& own, Grid& grid, const char* const* environment
     runs.run(cells, grid.count());
   }
   runs.run(grid.further_cells(runs.choose_rates()), grid.count());
-  tell_results(own);
+  tell_results(own, words);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "app/compare/program_runs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -9,6 +11,7 @@
 #include "app/compare/compare_output.h"
 #include "app/main/launch.h"
 #include "base/files/output_file.h"
+#include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
@@ -57,6 +60,12 @@ std::uintmax_t size_of(const fs::path& file) {
   std::error_code error;
   const std::uintmax_t size = fs::file_size(file, error);
   return error ? 0 : size;
+}
+
+// Names this process to the ranks on this machine, which end when it is gone (include/python/eave/_starter.py).
+std::string starter_variable() {
+  const long long started = start_of_process(::getpid()).value_or(0);
+  return "EAVE_STARTED_BY=" + machine_name() + " " + std::to_string(::getpid()) + " " + std::to_string(started);
 }
 
 // Notices that files have not grown for a while.
@@ -125,7 +134,8 @@ ProcessEnd ProgramRuns::carry_out(const Cell& cell, const Files& files) {
   remove_output(OutputFolder(files.run) / "metrics.jsonl");  // the program begins its run
   write_file_atomically(files.log, shell_text(command) + "\n");
   Silence silence({files.log, files.run / "metrics.jsonl"}, own_.seconds("limit-silence"));
-  std::vector<const char*> environment;
+  const std::string started_by = starter_variable();
+  std::vector<const char*> environment = {started_by.c_str()};
   for (const char* const* each = environment_; *each; ++each) environment.push_back(*each);
   environment.push_back(nullptr);
   was_silent_ = false;

@@ -22,6 +22,8 @@ constexpr std::array kCommands = {
     NamedCommand{"watch", "follows a run while it goes on", watch_command, watch_command_line, "", true},
     NamedCommand{"plan", "predicts step times and bytes for more ranks from a short run", plan_command,
                  plan_command_line, "", true},
+    NamedCommand{"suggest", "recommends a method, its settings and a command line from short runs", suggest_command,
+                 suggest_command_line, "", true},
     NamedCommand{"bench-comm", "times exchanges between ranks", bench_comm_command, bench_comm_command_line},
     NamedCommand{"checkpoint", "lists and verifies a run's checkpoints, and writes the model of one",
                  checkpoint_command, checkpoint_command_line, "ls verify export", true},

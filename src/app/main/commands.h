@@ -39,6 +39,7 @@ Command export_command;
 Command doctor_command;
 Command watch_command;
 Command plan_command;
+Command suggest_command;
 Command help_command;
 
 CommandLine train_command_line();
@@ -51,6 +52,7 @@ CommandLine export_command_line();
 CommandLine doctor_command_line();
 CommandLine watch_command_line();
 CommandLine plan_command_line();
+CommandLine suggest_command_line();
 CommandLine help_command_line();
 
 }  // namespace eave

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <random>
+#include <utility>
 
 #include "app/main/launch.h"
 #include "app/options/shared_options.h"
@@ -21,7 +22,9 @@ void add_transport(CommandLine& line) {
     if (kind.meets) {
       members.back().options = {
           {"meet", OptionType::kText, "",
-           "HOST:PORT at which rank 0 listens and the other ranks reach it (default: environment EAVE_MEET)"}};
+           "HOST:PORT at which rank 0 listens and the other ranks reach it (default: environment EAVE_MEET)"},
+          {"meet-limit", OptionType::kSeconds, "",
+           "how long the ranks wait there for each other (default: environment EAVE_MEET_LIMIT, else 10min)"}};
     }
   }
   line.add_family(
@@ -41,7 +44,8 @@ std::vector<OptionSpec> link_options() {
 int ranks_in_process(const OptionValues& values) {
   const int ranks = values.has("ranks") ? static_cast<int>(values.integer("ranks", 1, 4096)) : 0;
   refuse_launcher(values.text("transport"));
-  if (values.has("meet") && values.given("meet")) setenv("EAVE_MEET", values.text("meet").c_str(), 1);
+  for (const auto& [option, variable] : {std::pair{"meet", "EAVE_MEET"}, std::pair{"meet-limit", "EAVE_MEET_LIMIT"}})
+    if (values.has(option) && values.given(option)) setenv(variable, values.text(option).c_str(), 1);
   return ranks;
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kLongestWord = 64;  // a longer word is text, not a name
 
 // Names that other programs use for eave's options.
-constexpr std::array<std::pair<const char*, const char*>, 22> kOtherNames = {{{"arch", "model"},
+constexpr std::array<std::pair<const char*, const char*>, 24> kOtherNames = {{{"arch", "model"},
                                                                               {"network", "model"},
                                                                               {"batch-size", "batch"},
                                                                               {"batchsize", "batch"},
@@ -35,7 +35,9 @@ constexpr std::array<std::pair<const char*, const char*>, 22> kOtherNames = {{{"
                                                                               {"log-dir", "run-dir"},
                                                                               {"run-directory", "run-dir"},
                                                                               {"random-seed", "seed"},
-                                                                              {"config-file", "config"}}};
+                                                                              {"config-file", "config"},
+                                                                              {"bandwidth", "network-rate"},
+                                                                              {"latency", "network-delay"}}};
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();

@@ -20,6 +20,11 @@ void require_run(const void* pointer, const char* what) {
   if (!pointer) throw eave::Error(eave::ExitCode::kUsage, std::string(what) + " is a null pointer");
 }
 
+std::optional<eave::ModelScore> score_at(const double* numbers) {
+  if (!numbers) return std::nullopt;
+  return eave::ModelScore{numbers[0], numbers[1]};
+}
+
 int for_all_ranks(RunFunction function, const std::function<void(Transport&)>& work) {
   return eave::call_in_session(eave::InterfaceCall{function, 0}, work);
 }
@@ -46,9 +51,17 @@ int eave_run_loss(eave_run* run, double loss) {
 int eave_run_evaluate(eave_run* run, double loss, double score, const double* validation) {
   return for_all_ranks(RunFunction::kRunEvaluate, [&](Transport& transport) {
     require_run(run, "run");
-    eave::ConsensusScores scores{{loss, score}, {}};
-    if (validation) scores.validation = {validation[0], validation[1]};
-    run->recorder.evaluate(transport, scores);
+    run->recorder.evaluate(transport, {{loss, score}, score_at(validation), {}, {}});
+  });
+}
+
+int eave_run_evaluate_workers(eave_run* run, double loss, double score, const double* validation, const double* mean,
+                              const double* own) {
+  return for_all_ranks(RunFunction::kRunEvaluate, [&](Transport& transport) {
+    require_run(run, "run");
+    require_run(mean, "mean");
+    require_run(own, "own");
+    run->recorder.evaluate(transport, {{loss, score}, score_at(validation), score_at(mean), score_at(own)});
   });
 }
 

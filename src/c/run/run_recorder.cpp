@@ -33,10 +33,11 @@ std::string equation_in(const std::string& description) {
   return description.substr(0, description.find("\nwarning: "));
 }
 
-void require_score(const Metric& metric, const char* what, double value) {
+// `whose`: the end of the name of the score.
+void require_score(const Metric& metric, const char* what, const char* whose, double value) {
   if (!(std::abs(value) <= kMostScore)) {
-    throw Error(ExitCode::kDiverged, "training diverged: the " + std::string(what) + metric.name +
-                                         " of the consensus is not finite; try a smaller learning rate, or warm-up");
+    throw Error(ExitCode::kDiverged, "training diverged: the " + std::string(what) + metric.name + whose +
+                                         " is not finite; try a smaller learning rate, or warm-up");
   }
   if (is_accuracy(metric) && !(value >= 0 && value <= 1))
     throw Error(ExitCode::kUsage, "evaluate: " + std::string(what) + "accuracy is " + number_text(value) +
@@ -65,6 +66,7 @@ struct RunRecorder::Files {
 struct RunRecorder::Report {
   double distance = 0, seconds = 0, waiting = 0;
   std::int64_t steps = 0, samples = 0, bytes = 0, nonfinite = 0, memory = 0;
+  ModelScore own;  // of this rank's parameters, at an evaluation of the workers
 };
 
 RunRecorder::RunRecorder(Transport& transport, Averager& averager, const std::string& directory,
@@ -132,13 +134,15 @@ void RunRecorder::require_averager() const {
 }
 
 RunRecorder::Report RunRecorder::report() const {
-  return {distance_.value_or(0), records_->seconds(), records_->waiting(),   records_->steps(),
-          records_->samples(),   records_->bytes(),   records_->nonfinite(), peak_memory_bytes()};
+  return {distance_.value_or(0), records_->seconds(), records_->waiting(),
+          records_->steps(),     records_->samples(), records_->bytes(),
+          records_->nonfinite(), peak_memory_bytes(), {}};
 }
 
 // On rank 0: writes the records of all ranks, and returns their reports.
-std::vector<RunRecorder::Report> RunRecorder::gather(Transport& transport) {
-  const Report mine = report();
+std::vector<RunRecorder::Report> RunRecorder::gather(Transport& transport, const std::optional<ModelScore>& own) {
+  Report mine = report();
+  if (own) mine.own = *own;
   const std::vector<StepRecord> records = records_->take();
   std::string packed(reinterpret_cast<const char*>(&mine), sizeof mine);
   packed.append(reinterpret_cast<const char*>(records.data()), records.size() * sizeof(StepRecord));
@@ -155,11 +159,19 @@ std::vector<RunRecorder::Report> RunRecorder::gather(Transport& transport) {
   return reports;
 }
 
-EvaluationRecord RunRecorder::record_of(const ConsensusScores& scores, const std::vector<Report>& reports) const {
+WorkerScores RunRecorder::scores_of_workers(const ModelScore& mean, const std::vector<Report>& reports) const {
+  const Metric& metric = settings_.metric;
+  const auto best =
+      std::ranges::max_element(reports, {}, [&](const Report& each) { return goodness(metric, each.own.accuracy); });
+  return {mean, reports.front().own, best->own, static_cast<int>(best - reports.begin())};
+}
+
+EvaluationRecord RunRecorder::record_of(const ModelScores& scores, const std::vector<Report>& reports) const {
   EvaluationRecord record;
   record.metric = settings_.metric;
   record.center = scores.test;
   record.validation = scores.validation;
+  if (scores.mean) record.workers = scores_of_workers(*scores.mean, reports);
   record.seconds = records_->seconds();
   record.evaluation_seconds = records_->seconds_paused();
   record.distance_min = record.distance_max = reports.front().distance;
@@ -175,18 +187,26 @@ EvaluationRecord RunRecorder::record_of(const ConsensusScores& scores, const std
   return record;
 }
 
-void RunRecorder::evaluate(Transport& transport, const ConsensusScores& scores) {
+void RunRecorder::require_scores(const ModelScores& scores, int rank) const {
+  const std::string own = " of rank " + std::to_string(rank);
+  if (scores.own) require_score(settings_.metric, "test ", own.c_str(), scores.own->accuracy);
+  if (rank != 0) return;
+  require_score(settings_.metric, "test ", " of the consensus", scores.test.accuracy);
+  if (scores.validation)
+    require_score(settings_.metric, "validation ", " of the consensus", scores.validation->accuracy);
+  if (scores.mean) require_score(settings_.metric, "test ", " of the mean of the workers", scores.mean->accuracy);
+}
+
+void RunRecorder::evaluate(Transport& transport, const ModelScores& scores) {
   agree(transport, [&] {
     require_averager();
     if (!distance_)
       throw Error(ExitCode::kUsage,
                   "evaluate: no consensus has been written since the last step, and only that is "
                   "evaluated");
-    if (transport.rank() != 0) return;
-    require_score(settings_.metric, "test ", scores.test.accuracy);
-    if (scores.validation) require_score(settings_.metric, "validation ", scores.validation->accuracy);
+    require_scores(scores, transport.rank());
   });
-  const std::vector<Report> reports = gather(transport);
+  const std::vector<Report> reports = gather(transport, scores.own);
   is_evaluated_ = true;
   if (!files_) return;
   files_->stragglers.meet();
@@ -214,6 +234,10 @@ RunSummary RunRecorder::summary_of(const std::vector<Report>& reports) const {
   summary.waiting_share = std::min(summary.waiting_share, 1.0);
   if (summary.seconds > 0) summary.samples_per_second = static_cast<double>(summary.samples) / summary.seconds;
   summary.times_of_ranks = files_->stragglers.times();
+  const ExchangeReport exchanges = averager_->exchanges();
+  summary.exchanges = exchanges.exchanges;
+  summary.staleness = exchanges.staleness;
+  while (!summary.staleness.empty() && summary.staleness.back() == 0) summary.staleness.pop_back();
   return summary;
 }
 

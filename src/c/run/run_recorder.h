@@ -18,10 +18,12 @@
 
 namespace eave {
 
-// The scores of the consensus that the program has found.
-struct ConsensusScores {
-  ModelScore test;
+// The scores that the program has found of the models of a run.
+struct ModelScores {
+  ModelScore test;  // of the consensus
   std::optional<ModelScore> validation;
+  // All ranks have both, or none has them. `own`: of this rank's parameters.
+  std::optional<ModelScore> mean, own;
 };
 
 // Rank 0 writes all files. Other ranks keep their records until the next evaluation, which sends them to rank 0. A step
@@ -34,9 +36,9 @@ class RunRecorder final : public StepObserver {
   ~RunRecorder() override;
 
   void set_loss(double mean) { records_->set_loss(mean); }
-  // Collective, between a consensus and the next step. Rank 0's scores count. Throws AgreedError: kUsage if a step has
-  // followed the last consensus, kDiverged if rank 0's score is not finite.
-  void evaluate(Transport& transport, const ConsensusScores& scores);
+  // Collective, between a consensus and the next step. Rank 0's scores count, and `own` of all ranks. Throws
+  // AgreedError: kUsage if a step has followed the last consensus, kDiverged if a score that counts is not finite.
+  void evaluate(Transport& transport, const ModelScores& scores);
   // Collective. Ends the files. Throws AgreedError(kUsage), and changes nothing, if a step has followed the last
   // evaluation.
   void close(Transport& transport);
@@ -55,8 +57,10 @@ class RunRecorder final : public StepObserver {
   Report report() const;
   void begin_files(const std::string& directory);
   void write_header(Transport& transport);
-  std::vector<Report> gather(Transport& transport);
-  EvaluationRecord record_of(const ConsensusScores& scores, const std::vector<Report>& reports) const;
+  std::vector<Report> gather(Transport& transport, const std::optional<ModelScore>& own = {});
+  void require_scores(const ModelScores& scores, int rank) const;
+  WorkerScores scores_of_workers(const ModelScore& mean, const std::vector<Report>& reports) const;
+  EvaluationRecord record_of(const ModelScores& scores, const std::vector<Report>& reports) const;
   RunSummary summary_of(const std::vector<Report>& reports) const;
   void require_averager() const;
 

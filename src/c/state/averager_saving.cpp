@@ -100,7 +100,7 @@ std::string Averager::state(std::string_view caller) { return pack_state(*counti
 
 void Averager::save(const std::filesystem::path& directory, std::string_view caller, std::int64_t kept) {
   require_same(*counting_, "the directory " + directory.string() + " to save to");
-  save_checkpoint(*counting_, directory, take_state(caller), kept);
+  save_checkpoint(*counting_, directory, take_state(caller), kept, save_lock_);
 }
 
 Averager::Restored Averager::restore(const std::vector<std::string_view>& states) {

@@ -242,7 +242,8 @@ SavedStates unpack_states(Transport& transport, const std::vector<std::string_vi
   return saved;
 }
 
-void save_checkpoint(Transport& transport, const fs::path& directory, const TakenState& state, std::int64_t kept) {
+void save_checkpoint(Transport& transport, const fs::path& directory, const TakenState& state, std::int64_t kept,
+                     SaveLock& lock) {
   FileCalls& calls = system_file_calls();
   const OutputFolder folder(directory);
   const OutputFolder partial = partial_folder(folder, state.header.progress.steps);
@@ -251,6 +252,7 @@ void save_checkpoint(Transport& transport, const fs::path& directory, const Take
     if (!is_first) return;
     make_named_directory(directory.parent_path(), "the run directory " + directory.parent_path().string());
     make_directory(folder, calls);
+    lock.hold(directory);
     remove_partial_checkpoints(folder, calls);
     make_directory(partial, calls);
   });

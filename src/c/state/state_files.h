@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "c/state/averager_state.h"
+#include "c/state/save_lock.h"
 #include "eave/transport.h"
 
 namespace eave {
@@ -22,11 +23,11 @@ std::string pack_state(Transport& transport, const TakenState& state);
 // together.
 SavedStates unpack_states(Transport& transport, const std::vector<std::string_view>& states);
 
-// Writes a checkpoint below `directory`, and keeps the newest `kept`. Ranks that do not see rank 0's directory send
-// their files to rank 0. When it returns, the checkpoint is complete and on the disk. Throws AgreedError:
-// kCannotCreate, kInputOutput.
+// Writes a checkpoint below `directory`, and keeps the newest `kept`. Rank 0 takes `lock` first. Ranks that do not see
+// rank 0's directory send their files to rank 0. When it returns, the checkpoint is complete and on the disk. Throws
+// AgreedError: kCannotCreate, kInputOutput.
 void save_checkpoint(Transport& transport, const std::filesystem::path& directory, const TakenState& state,
-                     std::int64_t kept);
+                     std::int64_t kept, SaveLock& lock);
 // Reads the newest checkpoint that is whole; nullopt if there is none. Throws AgreedError(kBadData) if there are
 // checkpoints and none is whole.
 std::optional<SavedStates> load_states(Transport& transport, const std::filesystem::path& directory);

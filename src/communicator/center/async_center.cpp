@@ -168,6 +168,8 @@ void AsyncCenter::settle() {
 // exchange again.
 void AsyncCenter::take_snapshot() {
   transport_.all_gather("");
+  report_.exchanges = exchanges_;
+  if (layout_->owners().front() == 0 && transport_.rank() == 0) report_.staleness = shards_->staleness();
   for (std::size_t i = 0; i < vectors_.count; ++i) {
     const Slice snapshot = snapshots_[i].slice();
     std::ranges::copy(shards_->kept(i), cut(snapshot, layout_->kept(transport_.rank())).begin());

@@ -1,13 +1,11 @@
 #include "device/cpu/flat.h"
 
 #include <Eigen/Core>
-#include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <string>
 
 #include "eave/check.h"
+#include "kernels/cpu/gradient_passes.h"
 
 namespace eave::flat {
 namespace {
@@ -45,17 +43,6 @@ double distance(ConstSlice a, ConstSlice b) {
   return std::sqrt((view(a).cast<double>() - view(b).cast<double>()).square().sum());
 }
 
-// Checks a part at a time without branches inside it, so that one instruction handles four or eight values.
-bool all_finite(ConstSlice values) {
-  constexpr std::size_t kPart = 4096;
-  constexpr std::int32_t kLargest = 0x7f7fffff;  // the magnitude of the largest finite number
-  for (std::size_t at = 0; at < values.size(); at += kPart) {
-    std::int32_t sign = 0;
-    for (const float value : values.subspan(at, std::min(kPart, values.size() - at)))
-      sign |= kLargest - (std::bit_cast<std::int32_t>(value) & 0x7fffffff);
-    if (sign < 0) return false;
-  }
-  return true;
-}
+bool all_finite(ConstSlice values) { return cpu::all_finite(values.data(), values.size()); }
 
 }  // namespace eave::flat

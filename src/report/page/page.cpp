@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <sstream>
 
 #include "eave/check.h"
 #include "report/compare/scaling_table.h"
@@ -73,7 +74,18 @@ Json settings_to_json(const std::map<std::string, std::string>& settings) {
   return object;
 }
 
-Json to_json(const Variant& variant) {
+// The test loss of the consensus at the end of finished runs; null if a run has none.
+Json final_loss(const Variant& variant, const std::vector<RunRecord>& runs) {
+  std::vector<double> losses;
+  for (const std::size_t run : variant.finished) {
+    const double loss = runs[run].evaluations.empty() ? std::nan("") : runs[run].evaluations.back().record.center.loss;
+    if (!std::isfinite(loss)) return nullptr;
+    losses.push_back(loss);
+  }
+  return losses.empty() ? Json(nullptr) : to_json(estimate(losses));
+}
+
+Json to_json(const Variant& variant, const std::vector<RunRecord>& runs) {
   return {{"label", cut(variant.label)},
           {"method", cut(variant.method)},
           {"place", cut(variant.place)},
@@ -96,6 +108,7 @@ Json to_json(const Variant& variant) {
           {"finished", variant.finished.size()},
           {"accuracy", to_json(variant.accuracy)},
           {"validation", to_json(variant.validation)},
+          {"loss", final_loss(variant, runs)},
           {"seconds", to_json(variant.seconds)},
           {"samples", to_json(variant.samples)},
           {"samples_per_second", to_json(variant.samples_per_second)},
@@ -195,6 +208,18 @@ Json runs_to_json(const Comparison& comparison) {
   return runs;
 }
 
+// The lines of a text, without the empty ones at its end.
+Json lines_of(const std::string& text) {
+  Json lines = Json::array();
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) {
+    if (line.ends_with('\r')) line.pop_back();
+    lines.push_back(cut(line, kLongestSentence));
+  }
+  while (!lines.empty() && lines.back() == "") lines.erase(lines.size() - 1);
+  return lines;
+}
+
 Json to_json(const ScalingTable& table, const std::vector<Variant>& variants) {
   Json rows = Json::array();
   for (const ScalingTable::Row& row : table.rows) {
@@ -236,6 +261,7 @@ std::string script_safe(const Json& data) {
 
 Json page_data(const Comparison& comparison, const PageFacts& facts) {
   Json data = {{"format", 1}, {"title", cut(facts.title)}, {"made", facts.made}, {"version", facts.version}};
+  data["own_notes"] = lines_of(facts.notes);
   data["metric"] = to_json(comparison.metric);
   data["target"] = nullptr;
   if (comparison.target) {
@@ -251,7 +277,7 @@ Json page_data(const Comparison& comparison, const PageFacts& facts) {
   data["differing"] = cut(comparison.differing, kLongestText);
   data["variants"] = Json::array();
   for (std::size_t i = 0; i < comparison.variants.size(); ++i) {
-    data["variants"].push_back(to_json(comparison.variants[i]));
+    data["variants"].push_back(to_json(comparison.variants[i], comparison.runs));
     data["variants"].back()["standing"] = standings_of(comparison, i);
   }
   data["runs"] = runs_to_json(comparison);

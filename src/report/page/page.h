@@ -10,6 +10,7 @@ namespace eave {
 
 struct PageFacts {
   std::string title, made, version;
+  std::string notes = {};  // a person's own, plain text; the page shows its lines
 };
 
 // page.html. Its script draws the data that replaces the placeholder /*EAVE_DATA*/null.

@@ -1,6 +1,7 @@
 // Draws the frame of a chart: its axes, its grid, and the labels at the ends of lines.
 
 let chartCount = 0;
+const kLabelGap = 15;  // pixels from one name to the next
 
 // Replaces the content of `box` by an empty chart. size: {width, height, left, right, top, bottom} in pixels; `right`
 // is kept free for labels. Returns {box, svg, area: {left, right, top, bottom}, width, height, id}.
@@ -76,8 +77,8 @@ function spreadLabels(labels, gap, top, bottom) {
 // If there is no room for all, draws none; the legend has the same names.
 function drawEndLabels(chart, ends) {
   const {svg, area, width} = chart;
-  const gap = 15;
-  if (ends.length === 0 || ends.length * gap > area.bottom - area.top + gap) return;
+  const gap = kLabelGap;
+  if (ends.length === 0 || ends.length > mostEndLabels(area.bottom - area.top)) return;
   spreadLabels(ends, gap, area.top, area.bottom);
   const from = area.right + 14;
   for (const end of ends) {
@@ -88,6 +89,11 @@ function drawEndLabels(chart, ends) {
             "text", {class: "end-label", x: from + 11, y: end.place + 4}, shortText(end.name, width - from - 11),
             shape("title", {}, end.name)));
   }
+}
+
+// The number of names that a chart of this height has room for.
+function mostEndLabels(height) {
+  return Math.floor(height / kLabelGap) + 1;
 }
 
 // Pixels to keep free for those names; 0 if they would take more than 31 % of the chart.

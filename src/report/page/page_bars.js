@@ -74,21 +74,22 @@ function drawBar(svg, row, x, top, quantity) {
     const cap = high <= x.high ? `M${reach} ${middle - 4}v8` : "";
     const foot = low >= 0 ? `M${x.at(low)} ${middle - 4}v8` : "";
     svg.append(shape(
-        "path", {class: "whisker", stroke: "#111", d: `M${x.at(Math.max(0, low))} ${middle}H${reach}${cap}${foot}`}));
+        "path",
+        {class: "whisker", stroke: "var(--ink)", d: `M${x.at(Math.max(0, low))} ${middle}H${reach}${cap}${foot}`}));
   }
   svg.append(
       shape("text", {class: "value", x: reach + 6, y: top + kBarHeight - 3.5}, intervalText(quantity, row.interval)));
 }
 
 // The kinds of time, each with its own pattern. Exchanging overlaps the others, so it has a strip below them.
-const kShares = [["computing", "#2f5d8a"], ["loading", "#b9c6d2"], ["waiting", "#ffffff"], ["exchanging", "#e69f00"]];
+const kShares =
+    [["computing", "#2f5d8a"], ["loading", "var(--loading)"], ["waiting", "var(--paper)"], ["exchanging", "#e69f00"]];
 
 function sharePattern(name, color, id) {
   const marks = {
     computing: [],
-    loading: [shape("path", {d: "M0 4H8", stroke: "#33475b", "stroke-width": 1.2})],
-    waiting:
-        [shape("circle", {cx: 2, cy: 2, r: 1.1, fill: "#222"}), shape("circle", {cx: 6, cy: 6, r: 1.1, fill: "#222"})],
+    loading: [shape("path", {d: "M0 4H8", stroke: "var(--loading-mark)", "stroke-width": 1.2})],
+    waiting: [[2, 2], [6, 6]].map(([cx, cy]) => shape("circle", {cx, cy, r: 1.1, fill: "var(--ink)"})),
     exchanging: [shape("path", {d: "M-2 2l4 -4M0 8l8 -8M6 10l4 -4", stroke: "#4a3200", "stroke-width": 1.2})],
   };
   return shape(
@@ -97,15 +98,16 @@ function sharePattern(name, color, id) {
 }
 
 function shareLegend() {
-  return element("p", {class: "share-legend"}, kShares.map(([name, color]) => {
-    const id = `swatch-${name}`;
-    return element(
-        "span", {},
-        shape(
-            "svg", {width: 26, height: 13, "aria-hidden": "true"}, shape("defs", {}, sharePattern(name, color, id)),
-            shape("rect", {class: "share", x: 0.5, y: 0.5, width: 25, height: 12, fill: `url(#${id})`})),
-        ` ${name}`);
-  }));
+  return element(
+      "p", {class: "share-legend"},
+      kShares.map(([name]) => element("span", {}, shareSwatch(name, `swatch-${name}`), ` ${name}`)));
+}
+
+function shareSwatch(name, id) {
+  const [, color] = kShares.find(([one]) => one === name);
+  return shape(
+      "svg", {width: 26, height: 13, "aria-hidden": "true"}, shape("defs", {}, sharePattern(name, color, id)),
+      shape("rect", {class: "share", x: 0.5, y: 0.5, width: 25, height: 12, fill: `url(#${id})`}));
 }
 
 // plot: {label, rows: [{name, shares: {computing, …}}]}

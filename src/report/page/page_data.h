@@ -1,7 +1,7 @@
 // Writes a comparison as the JSON object that a report's page draws. The code is in page.cpp. This header is for
 // page.cpp and tests, so that page.h needs no JSON library.
 //
-//   {"format": 1, "title", "made", "version",
+//   {"format": 1, "title", "made", "version", "own_notes": [line],
 //    "metric": {"name", "better": "higher" or "lower"}, whose values stand wherever "accuracy" is written below,
 //    "target": {"accuracy", "chosen_by"} or null, "verdict": [sentence], "notes": [sentence],
 //    "left_out": [{"name", "why"}], "differing": [option],
@@ -9,8 +9,8 @@
 //      "why_chosen", "tuning": {"rates", "runs", "seconds"}, "edges": [text], "evaluations": count, "within": whether a
 //      cost to the target is an upper bound, "standing": {name of an estimate: "first", "tied" or "behind"},
 //      "settings": {option: text}, "runs": [index], "finished": count,
-//      "accuracy", "validation", "seconds", "samples", "samples_per_second", "bytes_per_rank", "speedup", "efficiency",
-//      "seconds_to_target", "samples_to_target", "bytes_to_target": {"n", "mean", "low", "high"} or null,
+//      "accuracy", "validation", "loss", "seconds", "samples", "samples_per_second", "bytes_per_rank", "speedup",
+//      "efficiency", "seconds_to_target", "samples_to_target", "bytes_to_target": {"n", "mean", "low", "high"} or null,
 //      "shares": {"computing", "exchanging", "waiting", "loading"}}],
 //    "runs": [{"name", "variant": index, "seed", "state", "why",
 //      "steps": {"seconds", "step", "epoch", "bytes", "loss"},

@@ -55,6 +55,14 @@ function intervalOf(values) {
   return {y: mean, low: mean - half, high: mean + half};
 }
 
+// The point with its interval cut where no value can be: an accuracy is from 0 to 1, and a quantity whose mean is at
+// least 0 is taken to be so everywhere.
+function withinRange(quantity, point) {
+  if (!isNumber(point.low) || !isNumber(point.high)) return point;
+  const most = quantity === "accuracy" && !kQuantities.accuracy.other ? 1 : Infinity;
+  return {...point, low: point.y >= 0 ? Math.max(0, point.low) : point.low, high: Math.min(most, point.high)};
+}
+
 // The points of two columns. Leaves out points of which either value is missing.
 function curveOf(xs, ys) {
   const points = [];

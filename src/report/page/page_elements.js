@@ -49,7 +49,8 @@ function checkBox(label, current, choose) {
   return element("label", {class: "control"}, box, label);
 }
 
-const kColors = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"];
+// page.css has their values, for light and for dark.
+const kColors = [0, 1, 2, 3, 4, 5, 6].map((i) => `var(--series-${i})`);
 const kDashes = ["", "8 3", "2 2.5", "9 3 2 3", "5 2.5", "12 3 2 3 2 3", "1.5 4", "14 4"];
 const kMarkers = ["circle", "square", "triangle", "diamond", "reversed", "star", "pentagon", "bow"];
 

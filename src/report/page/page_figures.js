@@ -1,23 +1,32 @@
 // Makes figures of heading, controls, chart and caption, and the two figures over the course of a run.
 
-// draw(box) draws the chart and returns {caption, notes}. The page calls it again whenever something changes.
+// draw(box) draws the chart and returns {caption, notes, table, legend}. table(), for CSV, returns {heads, rows};
+// legend: [[picture, text]] for a saved picture. The page calls it again whenever something changes.
 function makeFigure(view, title, controls, draw) {
   const box = element("div", {class: "chart"});
   const caption = element("figcaption", {});
   const number = view.figures.length + 1;
+  let latest = {};
+  const downloads = makeDownloads(view, title, box, () => latest);
   function redraw() {
-    const {caption: text, notes} = draw(box);
+    latest = draw(box);
+    downloads.update();
+    const {caption: text, notes} = latest;
     caption.replaceChildren(element("b", {}, `Figure ${number}. `), text, ...(notes || []).map((note) => ` ${note}`));
   }
   view.figures.push(redraw);
   return element(
       "figure", {},
-      element("div", {class: "figure-head"}, element("h2", {}, title), element("div", {class: "controls"}, controls)),
+      element(
+          "div", {class: "figure-head"}, element("h2", {}, title),
+          element("div", {class: "controls"}, controls, downloads)),
       box, caption);
 }
 
-// Buttons that set `state[name]` and redraw the page.
-function stateButtons(view, state, name, label, options) {
+// Buttons that set a part of `state` and redraw the page. key: "figure.name", as the address calls state[name].
+function stateButtons(view, state, key, label, options) {
+  const name = key.split(".").pop();
+  keepChoice(view, key, state, name, options.map(([value]) => value));
   return buttonGroup(label, options, state[name], (value) => {
     state[name] = value;
     view.redraw();
@@ -27,25 +36,27 @@ function stateButtons(view, state, name, label, options) {
 const kProgress = [["seconds", "wall time"], ["step", "steps"], ["epoch", "epochs"], ["bytes", "bytes sent"]];
 
 function makeCurveFigure(view) {
-  const state = {y: "accuracy", x: "seconds", model: "center", close: true, singles: false, logX: false, logY: false};
+  const state = {x: "seconds", model: "center", close: true, singles: false, logX: false, logY: false};
+  keepChoice(view, "course.model", state, "model", kModels.map(([model]) => model));
   const controls = [
-    stateButtons(view, state, "y", "", [["accuracy", metricName()], ["loss", "loss"]]),
-    stateButtons(view, state, "x", "against", kProgress),
+    stateButtons(view, state, "course.x", "against", kProgress),
     selection(
         "of", kModels, state.model,
         (value) => {
           state.model = value;
           view.redraw();
         }),
-    stateCheckBox(view, state, "close", "close-up"),
-    stateCheckBox(view, state, "singles", "single runs"),
-    stateCheckBox(view, state, "logX", "log x"),
-    stateCheckBox(view, state, "logY", "log y"),
+    stateCheckBox(view, state, "course.close", "close-up"),
+    stateCheckBox(view, state, "course.singles", "single runs"),
+    stateCheckBox(view, state, "course.logX", "log x"),
+    stateCheckBox(view, state, "course.logY", "log y"),
   ];
-  return makeFigure(view, "Course of training", controls, (box) => drawCurves(view, state, box));
+  return makeFigure(view, "Course of training", controls, (box) => drawCurves(view, {...state, y: view.measure}, box));
 }
 
-function stateCheckBox(view, state, name, label) {
+function stateCheckBox(view, state, key, label) {
+  const name = key.split(".").pop();
+  keepChoice(view, key, state, name, [true, false]);
   return checkBox(label, state[name], (value) => {
     state[name] = value;
     view.redraw();
@@ -53,7 +64,7 @@ function stateCheckBox(view, state, name, label) {
 }
 
 // One series per visible variant: the mean over its finished runs, and the runs to draw as single lines.
-function curveSeries(view, curve, singles) {
+function curveSeries(view, curve, singles, quantity) {
   const shown = shownVariants(view);
   const manyRanks = distinct(shown.map((variant) => variant.ranks)).length > 1;
   return visibleVariants(view).map((variant) => {
@@ -61,14 +72,16 @@ function curveSeries(view, curve, singles) {
     const finished = runs.filter((run) => run.state === "finished");
     const drawn =
         runs.filter((run) => run.state !== "finished" || finished.length === 2 || (singles && finished.length > 1));
-    const points = meanCurve(finished.map(curve));
+    const points = meanCurve(finished.map(curve)).map((point) => withinRange(quantity, point));
     return {
       name: variantName(view, variant),
       look: familyOf(view, variant).look,
+      chosen: isBroughtOut(view, familyOf(view, variant)),
       width: manyRanks ? 1.2 + 0.45 * Math.log2(variant.ranks) : 2,
       points: finished.length > 2 ? points : points.map(({x, y}) => ({x, y})),
       count: finished.length,
       singles: drawn.map((run) => ({
+                           name: run.name,
                            points: curve(run),
                            failed: run.state === "finished" ? null : `${run.name}: ${run.state}. ${run.why || ""}`
                          })),
@@ -78,31 +91,39 @@ function curveSeries(view, curve, singles) {
 
 function drawCurves(view, state, box) {
   const model = kModels.find(([value]) => value === state.model)[1];
-  const series = curveSeries(view, (run) => runCurve(run, state.model, state.x, state.y), state.singles);
+  const series = curveSeries(view, (run) => runCurve(run, state.model, state.x, state.y), state.singles, state.y);
   const drawn = series.filter((one) => one.points.length > 0 || one.singles.some((single) => single.points.length > 0));
   const what = kQuantities[state.y].name;
   const subject = state.model === "training" ? "Training loss of rank 0's batches" :
       state.model === "validation"           ? `Validation ${what} of the center` :
                                                `Test ${what} of the ${model}`;
   const progress = kQuantities[state.x].name;
-  const caption = `${subject} against ${progress}, ${filterText(view)}. ${spreadText(drawn, state.singles)}`;
+  const caption = `${subject} against ${progress}, ${filterText(view)}. ${describeSpread(drawn, state.singles)}`;
   if (drawn.length === 0) {
     const why = state.model === "training" && state.y === "accuracy" ?
-        "Steps record the loss only: choose loss above." :
+        "Steps record the loss only: choose to judge by loss, above." :
         `No visible run recorded the ${what} of this model (${model}).`;
     sayWhyEmpty(box, why);
     return {caption: `${subject} against ${progress}.`};
   }
   const plot = curvePlot(view, state, drawn, box, `${subject} against ${progress}`);
   if (plot) drawLineChart(box, plot);
-  return {caption, notes: curveNotes(state, series, drawn)};
+  return {
+    caption,
+    notes: curveNotes(state, series, drawn),
+    table: () => seriesTable(drawn, progress + csvUnit(state.x), what),
+    legend: legendOf(drawn)
+  };
 }
 
-function spreadText(series, singles) {
+function describeSpread(series, singles) {
   const most = Math.max(...series.map((one) => one.count));
   const texts = [];
-  if (most > 1)
-    texts.push(`Lines: mean over seeds${most > 2 ? "; bands: its 95 % interval" : ""}${
+  if (most > 1 && series.every((one) => one.points.length < 2))
+    texts.push(
+        `Each run has one evaluation: points, mean over seeds${most > 2 ? "; whiskers: its 95 % interval" : ""}.`);
+  else if (most > 1)
+    texts.push(`Lines: mean over seeds${most > 2 ? "; bands, faint unless ± is chosen above: its 95 % interval" : ""}${
         singles ? "; thin lines: single runs" : ""}.`);
   if (!singles && series.some((one) => one.count === 2))
     texts.push(
@@ -134,9 +155,12 @@ function curvePlot(view, state, series, box, label) {
     return null;
   }
   const target = view.data.target;
-  const lines = state.y === "accuracy" && target && isNumber(target.accuracy) ?
-      [{y: target.accuracy, text: `target ${quantityText("accuracy", target.accuracy)}`}] :
-      [];
+  const lines = state.y === "accuracy" && target && isNumber(target.accuracy) ? [{
+    y: target.accuracy,
+    text: `target ${quantityText("accuracy", target.accuracy)}`,
+    below: !kQuantities.accuracy.lower
+  }] :
+                                                                                [];
   return {
     label: `${label}. ${endsText(series, state.y)}`,
     x,
@@ -195,14 +219,16 @@ function valueAxis(state, series, everything, target) {
 
 function makeDistanceFigure(view) {
   const state = {x: "seconds", logY: true};
-  const controls = [stateButtons(view, state, "x", "Against", kProgress), stateCheckBox(view, state, "logY", "log y")];
+  const controls = [
+    stateButtons(view, state, "distance.x", "Against", kProgress), stateCheckBox(view, state, "distance.logY", "log y")
+  ];
   return makeFigure(view, "Consensus distance", controls, (box) => drawDistance(view, state, box));
 }
 
 // One series per variant: the mean distance over workers, and a band from the nearest worker to the farthest.
 function distanceSeries(view, x) {
-  const [mean, nearest, farthest] =
-      ["mean", "min", "max"].map((which) => curveSeries(view, (run) => distanceCurve(run, x, which), false));
+  const [mean, nearest, farthest] = ["mean", "min", "max"].map(
+      (which) => curveSeries(view, (run) => distanceCurve(run, x, which), false, "distance"));
   mean.forEach((one, i) => {
     one.points = one.points.map(
         ({x: place, y}, k) =>
@@ -231,5 +257,9 @@ function drawDistance(view, state, box) {
   drawLineChart(
       box,
       {label, x, y, xTitle: kQuantities[state.x].name, yTitle: "distance ÷ norm of the center", series, height: 300});
-  return {caption: `${caption}, against ${kQuantities[state.x].name}, ${filterText(view)}.`};
+  return {
+    caption: `${caption}, against ${kQuantities[state.x].name}, ${filterText(view)}.`,
+    table: () => seriesTable(series, kQuantities[state.x].name + csvUnit(state.x), "distance"),
+    legend: legendOf(series)
+  };
 }

@@ -14,7 +14,7 @@ function targetText(view) {
 
 function makeTargetFigure(view) {
   const state = {cost: "seconds_to_target"};
-  const controls = [stateButtons(view, state, "cost", "Show", kCosts.map(([cost, name]) => [cost, name]))];
+  const controls = [stateButtons(view, state, "target.cost", "Show", kCosts.map(([cost, name]) => [cost, name]))];
   return makeFigure(view, `To the target ${metricName()}`, controls, (box) => drawCosts(view, state, box));
 }
 
@@ -49,7 +49,17 @@ function drawCosts(view, state, box) {
         name === "time"        ? "Wall time" :
             name === "samples" ? "Samples" :
                                  "Bytes sent by a rank"} until ${target} was first measured, ${
-        filterText(view)}; whiskers: 95 % interval over seeds.`
+        filterText(view)}; whiskers: 95 % interval over seeds.`,
+    table: () => estimateTable(rows, `${name}${csvUnit(quantity)} to ${target}`)
+  };
+}
+
+// Rows of bars for CSV.
+function estimateTable(rows, name) {
+  return {
+    heads: ["method", name, `${name} low`, `${name} high`],
+    rows:
+        rows.map(({name: method, interval}) => [method, ...["mean", "low", "high"].map((one) => (interval || {})[one])])
   };
 }
 
@@ -74,5 +84,11 @@ function drawShareFigure(view, box) {
       (row) =>
           `${row.name}: ${kShares.map(([name]) => `${name} ${quantityText("share", row.shares[name])}`).join(", ")}`);
   drawShares(box, {label: `Shares of time. ${texts.join("; ")}`, rows});
-  return {caption: `${caption}, ${filterText(view)}.`};
+  const names = kShares.map(([name]) => name);
+  return {
+    caption: `${caption}, ${filterText(view)}.`,
+    table: () =>
+        ({heads: ["method", ...names], rows: rows.map((row) => [row.name, ...names.map((name) => row.shares[name])])}),
+    legend: names.map((name) => [shareSwatch(name, `saved-${name}`), name])
+  };
 }

@@ -9,12 +9,15 @@ function rankSeries(view, property) {
                  variants: family.variants.filter((variant) => passesButRanks(view, variant) && variant[property])
                }))
           .filter(({family, variants}) => variants.length > 0 && !view.hidden.has(family.key));
+  const apart = Math.min(0.035, 0.4 / families.length);  // octaves between points that would hide each other
   return families.map(({family, variants}, i) => ({
                         name: familyName(view, family),
                         look: family.look,
+                        chosen: isBroughtOut(view, family),
                         bars: true,
                         points: variants.map((variant) => ({
-                                               x: variant.ranks * 2 ** (0.035 * (i - (families.length - 1) / 2)),
+                                               x: variant.ranks * 2 ** (apart * (i - (families.length - 1) / 2)),
+                                               ranks: variant.ranks,
                                                y: variant[property].mean,
                                                low: variant[property].low,
                                                high: variant[property].high
@@ -43,32 +46,31 @@ function makeRanksFigure(view) {
   const state = {property: "accuracy"};
   const hasValidation = view.variants.some((variant) => variant.validation);
   const controls = hasValidation ? [stateButtons(
-                                       view, state, "property", `${upperFirst(metricName())} on`,
+                                       view, state, "ranks.property", `${upperFirst(metricName())} on`,
                                        [["accuracy", "test set"], ["validation", "validation split"]])] :
                                    [];
-  return makeFigure(
-      view, `${upperFirst(metricName())} and number of ranks`, controls,
-      (box) => drawAccuracyOverRanks(view, state, box));
+  return makeFigure(view, "Result and number of ranks", controls, (box) => drawAccuracyOverRanks(view, state, box));
 }
 
 function drawAccuracyOverRanks(view, state, box) {
-  const series = rankSeries(view, state.property);
-  const subject =
-      `${state.property === "accuracy" ? "Test" : "Validation"} ${metricName()} against the number of ranks`;
-  const lack = lackOfRanks(view, series, `No visible variant has this ${metricName()}.`);
+  const quantity = view.measure, {name} = kQuantities[quantity];
+  const property = quantity === "accuracy" ? state.property : quantity;
+  const series = rankSeries(view, property);
+  const subject = `${property === "validation" ? "Validation" : "Test"} ${name} against the number of ranks`;
+  const lack = lackOfRanks(view, series, `No visible variant has this ${name}.`);
   if (lack) {
     sayWhyEmpty(box, lack);
     return {caption: `${subject}.`};
   }
-  const y = {quantity: "accuracy", ...padded(intervalExtent(series), 0.08)};
-  if (!kQuantities.accuracy.other) {
+  const y = {quantity, ...padded(intervalExtent(series), 0.08)};
+  if (quantity === "accuracy" && !kQuantities.accuracy.other) {
     y.low = Math.max(0, y.low);
     y.high = Math.min(y.high, 1);
   }
   const lines = series.filter((one) => one.points.length === 1 && one.points[0].x < 1.5)
                     .map((one) => ({y: one.points[0].y, text: ""}));
   drawLineChart(box, {
-    label: `${subject}. ${endsText(series, "accuracy")}`,
+    label: `${subject}. ${endsText(series, quantity)}`,
     x: ranksAxis(rankCounts(view)),
     y,
     xTitle: "ranks",
@@ -79,7 +81,9 @@ function drawAccuracyOverRanks(view, state, box) {
   });
   return {
     caption: `${subject}${
-        batchText(view)}; whiskers: 95 % interval over seeds, cut at the edge where it is wider than the chart.`
+        batchText(view)}; whiskers: 95 % interval over seeds, cut at the edge where it is wider than the chart.`,
+    table: () => seriesTable(series, "ranks", name),
+    legend: legendOf(series)
   };
 }
 
@@ -101,7 +105,23 @@ function drawSpeed(view, box) {
   box.replaceChildren(element("div", {class: "halves"}, left, right));
   drawSpeedup(left, speedup, ranksAxis(rankCounts(view)));
   drawEfficiency(right, efficiency, ranksAxis(rankCounts(view)));
-  return {caption: `${caption}${batchText(view)}. Grey: ideal.`};
+  return {
+    caption: `${caption}${batchText(view)}. Grey: ideal.`,
+    table: () => speedTable(speedup, efficiency),
+    legend: legendOf(speedup)
+  };
+}
+
+// The columns of both halves side by side.
+function speedTable(speedup, efficiency) {
+  const left = seriesTable(speedup, "ranks", "speed-up"), right = seriesTable(efficiency, "ranks", "efficiency");
+  return {
+    heads: [...left.heads, ...right.heads.slice(3)],
+    rows: left.rows.map((row) => {
+      const same = right.rows.find((other) => other[0] === row[0] && other[2] === row[2]) || [];
+      return [...row, ...same.slice(3)];
+    })
+  };
 }
 
 function drawSpeedup(box, series, x) {

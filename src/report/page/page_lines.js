@@ -4,11 +4,14 @@
 //   axis: {quantity, low, high, log, ticks}
 //   series: [{name, look, width, points: [{x, y, low, high}], bars, singles: [{points, failed}]}]
 //     bars: draws intervals as whiskers instead of a band
-//   lines: [{y, text}] or [{points, text}], drawn for reference
+//   lines: [{y, text}] or [{points, text}], drawn for reference; with `below`, the text stands at the right end, below
+//   the
+//     line or above it
 function drawLineChart(box, plot) {
   const wide = box.clientWidth || 720;
   const labelled = plot.noLabels ? [] : plot.series.filter((one) => one.points.length > 0);
-  const room = labelRoom(labelled.map((one) => one.name), wide);
+  const fit = labelled.length <= mostEndLabels(plot.height - 66);
+  const room = fit ? labelRoom(labelled.map((one) => one.name), wide) : 0;
   const chart = startChart(box, plot.label, {height: plot.height, left: 58, right: room || 16});
   const {area} = chart;
   const x = makeScale(plot.x, area.left, area.right, Math.max(4, Math.round((area.right - area.left) / 80)));
@@ -36,17 +39,21 @@ function drawable(points, x, y) {
 function drawBand(one, x, y) {
   const points = one.points.filter((point) => isNumber(x.at(point.x)) && isNumber(point.low) && isNumber(point.high));
   const low = (point) => isNumber(y.at(point.low)) ? point.low : y.low;
-  if (one.bars)
-    return points.map((point) => drawWhisker(one.look.color, x.at(point.x), y.at(low(point)), y.at(point.high)));
+  if (one.bars || one.points.length === 1)
+    return points.map((point) => drawWhisker(one, x.at(point.x), y.at(low(point)), y.at(point.high)));
   if (points.length < 2) return [];
   const upper = pathOf(points.map((point) => ({x: point.x, y: point.high})), x, y);
   const lower = pathOf(points.map((point) => ({x: point.x, y: low(point)})).reverse(), x, y);
-  return [shape("path", {class: "band", d: `${upper}L${lower.slice(1)}z`, fill: one.look.color})];
+  return [shape(
+      "path", {class: one.chosen ? "band chosen" : "band", d: `${upper}L${lower.slice(1)}z`, fill: one.look.color})];
 }
 
-function drawWhisker(color, x, top, bottom) {
-  return shape(
-      "path", {class: "whisker", stroke: color, d: `M${x} ${top}V${bottom}M${x - 4} ${top}h8M${x - 4} ${bottom}h8`});
+function drawWhisker({look, chosen}, x, top, bottom) {
+  return shape("path", {
+    class: chosen ? "whisker" : "whisker faded",
+    stroke: look.color,
+    d: `M${x} ${top}V${bottom}M${x - 4} ${top}h8M${x - 4} ${bottom}h8`
+  });
 }
 
 function drawSingles(one, x, y) {
@@ -78,7 +85,7 @@ function drawSeries(one, x, y, index) {
       class: "line",
       d: pathOf(points, x, y),
       stroke: one.look.color,
-      "stroke-width": one.width || 2,
+      "stroke-width": (one.width || 2) + (one.chosen ? 0.8 : 0),
       "stroke-dasharray": one.look.dash || null
     }));
   }
@@ -95,13 +102,13 @@ function drawSeries(one, x, y, index) {
 function drawReference(chart, group, line, x, y) {
   const points = line.points || [{x: x.low, y: line.y}, {x: x.high, y: line.y}];
   group.append(shape("path", {class: "reference", d: pathOf(points, x, y)}));
-  const end = line.points ? points[points.length - 1] : points[0];
-  const place = line.points ? Math.min(x.at(end.x), chart.area.right) - 6 : chart.area.left + 6;
-  const height = Math.max(chart.area.top + 10, y.at(line.points ? line.points[line.points.length - 1].y : line.y) - 5);
-  if (y.at(line.points ? end.y : line.y) > chart.area.bottom + 1) return;
+  const atEnd = line.points || line.below !== undefined;
+  const end = points[atEnd ? points.length - 1 : 0];
+  if (y.at(end.y) > chart.area.bottom + 1) return;
+  const place = atEnd ? Math.min(x.at(end.x), chart.area.right) - 6 : chart.area.left + 6;
+  const height = Math.max(chart.area.top + 10, y.at(end.y) + (line.below ? 14 : -5));
   chart.svg.append(shape(
-      "text", {class: "reference-label", x: place, y: height, "text-anchor": line.points ? "end" : "start"},
-      line.text));
+      "text", {class: "reference-label", x: place, y: height, "text-anchor": atEnd ? "end" : "start"}, line.text));
 }
 
 function endOf(one, x, y, area) {

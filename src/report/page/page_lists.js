@@ -22,16 +22,28 @@ function settingText(variant, name) {
   return value === undefined || value === null ? "—" : String(value);
 }
 
+// The variants to which a setting applies.
+function havingSetting(variants, name) {
+  return variants.filter((variant) => settingText(variant, name) !== "—");
+}
+
+// A setting differs if the variants to which it applies have several values. One that applies to some methods only, and
+// has one value there, is a property of these methods.
 function makeSettings(view) {
-  const {variants} = view, differing = view.data.differing || [];
+  const {variants} = view;
   const names = distinct(variants.flatMap((variant) => Object.keys(variant.settings || {}))).sort();
-  const common = names.filter((name) => !differing.includes(name));
+  const valuesOf = (name) => distinct(havingSetting(variants, name).map((variant) => settingText(variant, name)));
+  const differing = (view.data.differing || []).filter((name) => valuesOf(name).length !== 1);
+  const partial =
+      names.filter((name) => !differing.includes(name) && havingSetting(variants, name).length < variants.length);
+  const common = names.filter((name) => !differing.includes(name) && !partial.includes(name));
   const rows = variants.map((variant) => [variant.label, ...differing.map((name) => settingText(variant, name))]);
   return element(
       "section", {}, element("h2", {}, "Settings that differ"),
       differing.length > 0 ?
           simpleTable(["Variant", ...differing], rows) :
           element("p", {class: "nothing"}, "None: all runs have the same settings but for seed and number of ranks."),
+      partial.length > 0 ? makePartialSettings(variants, partial) : null,
       element(
           "details", {}, element("summary", {}, `Settings that all runs share (${common.length})`),
           element(
@@ -39,6 +51,15 @@ function makeSettings(view) {
               common.map(
                   (name) =>
                       element("div", {}, element("dt", {}, name), element("dd", {}, commonText(variants, name)))))));
+}
+
+function makePartialSettings(variants, names) {
+  const whose = (name) => distinct(havingSetting(variants, name).map((variant) => variant.method)).join(", ");
+  return element(
+      "details", {}, element("summary", {}, `Settings that only some methods have (${names.length})`),
+      simpleTable(
+          ["Setting", "Value", "Methods"],
+          names.map((name) => [name, commonText(havingSetting(variants, name), name), whose(name)])));
 }
 
 function commonText(variants, name) {

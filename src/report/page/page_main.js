@@ -10,21 +10,43 @@ function showComparison(data) {
   }
   data = withoutControls(data);
   useMetric(data.metric);
-  document.title = `Comparison: ${data.title}`;
+  document.title = data.title;
+  window.onhashchange = () => showComparison(data);
   const view = makeView(data);
   page.replaceChildren(makeHead(view));
   if (view.variants.length === 0) {
     page.append(element("p", {class: "nothing"}, "There is no run to compare."));
   } else {
-    page.append(
-        makeFilterBar(view), makeVariantTable(view), makeCurveFigure(view),
-        element("div", {class: "pair"}, makeRanksFigure(view), makeTargetFigure(view)), makeSpeedFigure(view),
-        element("div", {class: "pair"}, makeSharesFigure(view), makeDistanceFigure(view)),
-        ...[makeNotebook(view)].filter((part) => part), makeSettings(view), makeRuns(view));
+    page.append(makeFilterBar(view), makeVariantTable(view), ...makeFigures(view));
+    page.append(...[makeNotebook(view)].filter((part) => part), makeSettings(view), makeRuns(view));
   }
   page.append(...[makeLeftOut(view), makeNotes(view), makeGlossary()].filter((part) => part));
   view.redraw();
   redrawWithWidth(view, page);
+}
+
+// Leaves out figures that these runs can never fill: those over the number of ranks, if there is only one, and that of
+// distances, if no run has any.
+function makeFigures(view) {
+  const severalRanks = view.rankChoices.length > 1;
+  const areApart = (view.data.runs || []).some((run) => distanceCurve(run, "step", "max").some((point) => point.y > 0));
+  return [
+    makeCurveFigure(view), makeParetoFigure(view),
+    sideBySide(view, [severalRanks ? makeRanksFigure(view) : null, makeTargetFigure(view)]),
+    severalRanks ? makeSpeedFigure(view) : null,
+    sideBySide(view, [makeSharesFigure(view), areApart ? makeDistanceFigure(view) : null])
+  ].filter((part) => part);
+}
+
+// Two figures beside each other, unless one of them has so many rows that the other would stand beside empty paper.
+function sideBySide(view, figures) {
+  const drawn = figures.filter((figure) => figure);
+  const pair = element("div", {}, drawn);
+  const mostRows = 14;
+  view.tables.push(() => {
+    pair.className = drawn.length > 1 && visibleVariants(view).length <= mostRows ? "pair" : "";
+  });
+  return pair;
 }
 
 // Replaces characters in all texts of the data that could break lines or reverse the direction of writing.
@@ -50,8 +72,27 @@ function makeHead(view) {
     target ? `target: ${target} (${data.target.chosen_by})` : `no target ${metricName()}`
   ];
   return element(
-      "header", {}, element("h1", {}, data.title), element("p", {class: "small"}, facts.join(" · ")),
+      "header", {},
+      element(
+          "div", {class: "page-head"}, element("h1", {}, data.title),
+          element("div", {class: "controls tools"}, makeThemeChoice(), makeCopyButton(view))),
+      element("p", {class: "small"}, facts.join(" · ")), makeOwnNotes(data.own_notes || []),
       makeVerdict(data.verdict || []));
+}
+
+// The lines that its maker wrote for the page. An empty line begins a paragraph.
+function makeOwnNotes(lines) {
+  const paragraphs = [[]];
+  for (const line of lines) {
+    if (line.trim() !== "")
+      paragraphs[paragraphs.length - 1].push(line);
+    else
+      paragraphs.push([]);
+  }
+  const full = paragraphs.filter((paragraph) => paragraph.length > 0);
+  if (full.length === 0) return null;
+  const broken = (paragraph) => paragraph.flatMap((line, i) => i === 0 ? [line] : [element("br"), line]);
+  return element("div", {class: "own-notes"}, full.map((paragraph) => element("p", {}, broken(paragraph))));
 }
 
 // If there are more than four sentences, shows two and folds the rest. Print shows all.

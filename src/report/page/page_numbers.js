@@ -13,7 +13,8 @@ const kQuantities = {
   share: {name: "share of time", units: [[0.01, " %"]], digits: 1},
   efficiency: {name: "efficiency", units: [[0.01, " %"]], digits: 0},
   speedup: {name: "speed-up", units: [[1, "×"]], digits: 2},
-  loss: {name: "loss", units: [[1, ""]]},
+  loss: {name: "loss", units: [[1, ""]], lower: true},
+  cores: {name: "core-seconds", units: [[1, " core-s"], [3600, " core-h"]]},
   distance: {name: "consensus distance", units: [[1, ""]]},
   ranks: {name: "ranks", units: [[1, ""]]},
 };
@@ -22,7 +23,12 @@ const kQuantities = {
 // drawn.
 function useMetric(metric) {
   if (!metric || (metric.name === "accuracy" && metric.better === "higher")) return;
-  kQuantities.accuracy = {name: metric.name, units: [[1, ""]], lower: metric.better === "lower", other: true};
+  kQuantities.accuracy = {
+    name: metric.name,
+    units: [[1, ""], [1e6, "M"], [1e9, "G"], [1e12, "T"]],
+    lower: metric.better === "lower",
+    other: true
+  };
 }
 
 function metricName() {

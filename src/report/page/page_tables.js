@@ -2,8 +2,8 @@
 
 const inParallel = (variant) => variant.ranks > 1;
 
-// value(variant): an estimate {mean, low, high} or a plain value. name: the estimate's, by which Variant.standing says where
-// the variant stands. best: Math.max or Math.min if one way is better. of: says which variants may be the best.
+// value(variant): an estimate {mean, low, high} or a plain value. name: the estimate's, by which Variant.standing says
+// where the variant stands. best: Math.max or Math.min if one way is better. of: says which variants may be the best.
 const kColumns = [
   {title: "Variant", value: (variant) => variant.name, text: true},
   {title: "Ranks", value: (variant) => variant.ranks},
@@ -25,10 +25,11 @@ function estimateColumn(title, quantity, name, more) {
   return {title, quantity, name, value: (variant) => variant[name], ...more};
 }
 
-// The column of accuracy shows the metric of the runs, whose direction says which is the best.
-function withMetric(column) {
+// The column of accuracy shows the measure by which the reader judges.
+function withMeasure(column, measure) {
   if (column.quantity !== "accuracy") return column;
-  return {...column, title: `Test ${metricName()}`, best: kQuantities.accuracy.lower ? Math.min : Math.max};
+  const {name} = kQuantities[measure];
+  return {...column, quantity: measure, title: `Test ${name}`, value: (variant) => variant[measure]};
 }
 
 function waitingOf(variant) {
@@ -45,8 +46,8 @@ function rateText(variant) {
   return (variant.edges || []).length > 0 ? `${variant.lr} (edge)` : String(variant.lr);
 }
 
-// Why this learning rate stands for the method, whether a best value lies at the edge of what was tried, and what tuning
-// took.
+// Why this learning rate stands for the method, whether a best value lies at the edge of what was tried, and what
+// tuning took.
 function rateWhy(variant) {
   const tuning = variant.tuning;
   const cost = tuning && tuning.runs > 0 ?
@@ -62,9 +63,12 @@ function meanOf(value) {
 function makeVariantTable(view) {
   const state = {column: -1, down: false};
   const target = targetText(view);
-  const columns = kColumns.filter((column) => target || !column.group).map(withMetric);
+  const columns = kColumns.filter((column) => target || !column.group);
+  keepChoice(view, "table.column", state, "column", columns.map((column, i) => i));
+  keepChoice(view, "table.down", state, "down", [true, false]);
   const table = element("table", {class: "figures"});
-  view.tables.push(() => drawVariantTable(view, columns, state, table));
+  const draw = () => drawVariantTable(view, columns.map((one) => withMeasure(one, view.measure)), state, table);
+  view.tables.push(draw);
   return element(
       "section", {}, element("h2", {}, "Variants"),
       element("div", {class: "wide", tabindex: 0, role: "region", "aria-label": "Table of variants"}, table),
@@ -90,12 +94,12 @@ function drawVariantTable(view, columns, state, table) {
     state.down = state.column === i ? !state.down : false;
     state.column = i;
     drawVariantTable(view, columns, state, table);
+    updateAddress(view);
     table.querySelectorAll("button")[i].focus();
   };
   const heads =
       columns.map((column, i) => headCell(column, units[i], state.column === i ? state : null, () => sort(i)));
-  const body =
-      rows.map((row) => element("tr", {}, columns.map((column, i) => variantCell(column, row, units[i]))));
+  const body = rows.map((row) => element("tr", {}, columns.map((column, i) => variantCell(column, row, units[i]))));
   table.replaceChildren(
       element("thead", {}, groupHeads(view, columns), element("tr", {}, heads)), element("tbody", {}, body));
 }

@@ -2,20 +2,58 @@
 
 function makeView(data) {
   const variants = data.variants || [];
-  const view = {data, variants, figures: [], tables: [], hidden: new Set()};
+  const view = {data, variants, figures: [], tables: [], hidden: new Set(), broughtOut: new Set()};
+  view.choices = [];
+  view.wanted = readFragment(location.hash);
   view.rankChoices = distinct(variants.map((variant) => variant.ranks)).sort(byNumber);
   view.ranks = view.rankChoices.length > 1 ? view.rankChoices[view.rankChoices.length - 1] : "all";
-  view.unchosen = !variants.some((variant) => variant.chosen !== false);
+  view.noneChosen = !variants.some((variant) => variant.chosen !== false);
+  view.unchosen = view.noneChosen;
   view.oneRank = view.rankChoices.length > 1;
+  view.measure = "accuracy";
   const [perRank, total] = ["batch_per_rank", "total_batch"].map((kind) => fullestBatch(view, kind).length);
   chooseBatchKind(view, total > perRank ? "total_batch" : "batch_per_rank");
-  view.redraw = () => [...view.tables, ...view.figures].forEach((redraw) => redraw());
+  keepFilters(view);
+  keepFamilies(view, "hide", view.hidden);
+  keepFamilies(view, "bring-out", view.broughtOut);
+  view.redraw = () => {
+    [...view.tables, ...view.figures].forEach((redraw) => redraw());
+    updateAddress(view);
+  };
   return view;
+}
+
+// By what methods can be judged: the metric of the runs, called "accuracy" here whatever its name is, and the loss.
+function measuresOf(view) {
+  const hasLoss = view.variants.some((variant) => variant.loss);
+  return hasLoss && metricName() !== "loss" ? ["accuracy", "loss"] : ["accuracy"];
+}
+
+// The kind of batch comes first, because it says which batches there are.
+function keepFilters(view) {
+  keepChoice(view, "measure", view, "measure", measuresOf(view));
+  keepChoice(view, "ranks", view, "ranks", [...view.rankChoices, "all"]);
+  keepChoice(view, "one-rank", view, "oneRank", [true, false]);
+  keepChoice(view, "unchosen", view, "unchosen", [true, false]);
+  const [kind, batch] = [view.batchKind, view.batch];
+  view.choices.push({key: "batch-kind", first: () => kind, now: () => view.batchKind});
+  restoreChoice(view, "batch-kind", ["batch_per_rank", "total_batch"], (other) => chooseBatchKind(view, other));
+  view.choices.push({key: "batch", first: () => String(batch), now: () => String(view.batch)});
+  const choices = [...view.batchChoices, "all"];
+  if (choices.includes(batch)) view.batch = batch;
+  restoreChoice(view, "batch", choices, (other) => {
+    view.batch = other;
+  });
+}
+
+// Whether bands and whiskers of a family are drawn in full: it is chosen, or stands alone.
+function isBroughtOut(view, family) {
+  return view.broughtOut.has(family.key) || view.families.filter((one) => !view.hidden.has(one.key)).length === 1;
 }
 
 // The chosen variants with the most common batch.
 function fullestBatch(view, kind) {
-  const chosen = view.variants.filter((variant) => variant.chosen !== false || view.unchosen);
+  const chosen = view.variants.filter((variant) => variant.chosen !== false || view.noneChosen);
   const groups = distinct(chosen.map((variant) => variant[kind]))
                      .sort(byNumber)
                      .map((batch) => chosen.filter((variant) => variant[kind] === batch));
@@ -29,6 +67,7 @@ function chooseBatchKind(view, kind) {
   view.batchChoices = distinct(view.variants.map((variant) => variant[kind])).sort(byNumber);
   view.families = findFamilies(view.variants, kind, fullest.length > 0 ? fullest[0][kind] : null);
   view.hidden.clear();
+  view.broughtOut.clear();
   view.batch = "all";
   if (view.batchChoices.length > 1 && shownVariants(view).length > kColors.length) view.batch = fullest[0][kind];
 }
@@ -97,6 +136,8 @@ function makeFilters(view) {
     view.redraw();
   };
   const controls = [];
+  const measures = measuresOf(view).map((measure) => [measure, kQuantities[measure].name]);
+  if (measures.length > 1) controls.push(buttonGroup("Judged by", measures, view.measure, choose("measure")));
   if (view.rankChoices.length > 1) {
     controls.push(buttonGroup(
         "Ranks", [...view.rankChoices.map((ranks) => [ranks, String(ranks)]), ["all", "all"]], view.ranks,
@@ -124,21 +165,38 @@ function makeFilters(view) {
 function drawLegend(view, legend) {
   const shown = shownVariants(view);
   const families = view.families.filter((family) => family.variants.some((variant) => shown.includes(variant)));
-  const focused = [...legend.children].indexOf(document.activeElement);
-  legend.replaceChildren(...families.map(
-      (family) => element(
+  const focused = [...legend.querySelectorAll("button")].indexOf(document.activeElement);
+  legend.replaceChildren(...families.map((family) => legendItem(view, family)));
+  const buttons = legend.querySelectorAll("button");
+  if (focused >= 0 && buttons[focused]) buttons[focused].focus();
+}
+
+// Two buttons: one takes the family out of the charts, the other brings out its bands and whiskers.
+function legendItem(view, family) {
+  const name = familyName(view, family);
+  const toggle = (set) => () => {
+    if (!set.delete(family.key)) set.add(family.key);
+    view.redraw();
+  };
+  return element(
+      "span", {class: "legend-item"},
+      element(
           "button", {
             type: "button",
             class: "legend-entry",
-            title: familyName(view, family),
+            title: name,
             "aria-pressed": String(!view.hidden.has(family.key)),
-            click: () => toggleFamily(view, family)
+            click: toggle(view.hidden)
           },
-          swatch(family.look), element("span", {}, shortText(familyName(view, family), 300)))));
-  if (focused >= 0 && legend.children[focused]) legend.children[focused].focus();
-}
-
-function toggleFamily(view, family) {
-  if (!view.hidden.delete(family.key)) view.hidden.add(family.key);
-  view.redraw();
+          swatch(family.look), element("span", {}, shortText(name, 300))),
+      element(
+          "button", {
+            type: "button",
+            class: "bring-out",
+            title: `Bring out the intervals of ${name}`,
+            "aria-label": `Bring out the intervals of ${name}`,
+            "aria-pressed": String(view.broughtOut.has(family.key)),
+            click: toggle(view.broughtOut)
+          },
+          "±"));
 }

@@ -1,5 +1,9 @@
-// Computes the cost of exchanges on a network from its rate, its delays and its cost per message.
+// Computes the cost of exchanges on a network from its rate, its delays and its cost per message. Reads rate and delay
+// from the table that `eave bench-comm` prints.
 #pragma once
+
+#include <filesystem>
+#include <optional>
 
 namespace eave {
 
@@ -41,5 +45,17 @@ PlanCost sum_by_host(const PlanNetwork& network, int ranks, double bytes);
 
 // The cost of a sum among `hosts` ranks, each on its own host.
 PlanCost sum_between_hosts(const PlanNetwork& network, int hosts, double bytes);
+
+struct BenchNetwork {
+  int ranks = 0, hosts = 0;
+  double bytes_per_second = 0;          // of a host's link, or within the host if there is one host
+  std::optional<double> delay_seconds;  // one way between hosts; nothing with one host
+};
+
+// The operation must be `allreduce`, with two ranks and two sizes at least. A sum of M bytes over h hosts sends
+// 2 (h-1)/h M over each link, and pays two delays. So the rate follows from the largest
+// size, less the time of the smallest, and the delay is half of the time of the smallest.
+// Throws Error, which names the file: kInputMissing, kBadData.
+BenchNetwork read_bench_table(const std::filesystem::path& file);
 
 }  // namespace eave

@@ -7,10 +7,10 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
+#include "report/plan/plan_ranking.h"
 #include "report/plan/plan_simulation.h"
 #include "report/record/json.h"
 #include "report/record/summary.h"
-#include "report/text/report_tables.h"
 #include "report/text/terminal.h"
 
 namespace eave {
@@ -20,30 +20,6 @@ double step_seconds(const PlanRun& run) { return PeriodTimes(run.basis.step_seco
 
 std::string transport_of(const PlanMethod& method) {
   return !sums_over_all(method.pattern) ? "" : method.sums_by_host ? "mpi" : "mpi-flat";
-}
-
-std::string title(const PlanMethod& method, int ranks_per_host) {
-  std::string text = method.name;
-  if (method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone)
-    text += format(", tau %lld", static_cast<long long>(method.tau));
-  if (method.pattern == ExchangePattern::kTree)
-    text += format(", global-tau %lld, a group for each host", static_cast<long long>(method.global_tau));
-  if (method.center_ranks > 0) text += format(", center-ranks %d", method.center_ranks);
-  if (sums_over_all(method.pattern) && ranks_per_host > 1)
-    text += method.sums_by_host ? ", hierarchical (--transport mpi)" : ", flat (--transport mpi-flat)";
-  return text;
-}
-
-std::string number(double value) { return decimal_text(value, value < 10 ? 3 : value < 1000 ? 1 : 0); }
-
-std::string table(const Plan& plan) {
-  TextTable table{{"ranks", "step ms", "samples/s", "efficiency", "MB/rank/step", "MB/link/step", "bound by"}, {}, 0};
-  for (const PlanRow& row : plan.rows) {
-    table.rows.push_back({format("%d", row.ranks), number(1e3 * row.step_seconds),
-                          decimal_text(row.samples_per_second, 0), decimal_text(100 * row.efficiency, 1) + " %",
-                          number(1e-6 * row.bytes_per_rank), number(1e-6 * row.link_bytes), word_of(row.bound)});
-  }
-  return to_text(table);
 }
 
 std::string rate_text(double bytes_per_second) { return human_bytes(bytes_per_second) + "/s"; }
@@ -76,8 +52,52 @@ std::string describe_longest(const PlanReport& report) {
   return text;
 }
 
-// A remark if the run measured too little for its variation to be known; else "".
-std::string describe_shortness(const PlanReport& report) {
+bool has(const PlanReport& report, ExchangePattern kind) {
+  return std::ranges::any_of(report.plans, [&](const Plan& plan) { return plan.method.pattern == kind; });
+}
+
+Json to_json(const PlanRow& row, const PlanMethod& method, double alone) {
+  return {{"ranks", row.ranks},
+          {"step_seconds", row.step_seconds},
+          {"straggling_seconds", row.straggling_seconds},
+          {"exchange_seconds", row.exchange_seconds},
+          {"samples_per_second", row.samples_per_second},
+          {"efficiency", row.efficiency},
+          {"bytes_per_rank", row.bytes_per_rank},
+          {"link_bytes", row.link_bytes},
+          {"bound", word_of(row.bound)},
+          {"speed", row.samples_per_second / alone},
+          {"waiting_share", (row.straggling_seconds + row.exchange_seconds) / row.step_seconds},
+          {"model_error", model_error(method.pattern)}};
+}
+
+Json to_json(const Plan& plan, double alone) {
+  Json rows = Json::array();
+  for (const PlanRow& row : plan.rows) rows.push_back(to_json(row, plan.method, alone));
+  Json object = {{"communicator", plan.method.name},
+                 {"transport", transport_of(plan.method)},
+                 {"tau", plan.method.tau},
+                 {"center_ranks", plan.method.center_ranks}};
+  if (plan.method.pattern == ExchangePattern::kTree) object["global_tau"] = plan.method.global_tau;
+  object["rows"] = rows;
+  return object;
+}
+
+}  // namespace
+
+std::string title_of(const PlanMethod& method, int ranks_per_host) {
+  std::string text = method.name;
+  if (method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone)
+    text += format(", tau %lld", static_cast<long long>(method.tau));
+  if (method.pattern == ExchangePattern::kTree)
+    text += format(", global-tau %lld", static_cast<long long>(method.global_tau));
+  if (method.center_ranks > 0) text += format(", center-ranks %d", method.center_ranks);
+  if (sums_over_all(method.pattern) && ranks_per_host > 1)
+    text += method.sums_by_host ? ", hierarchical (mpi)" : ", flat (mpi-flat)";
+  return text;
+}
+
+std::string plan_shortness(const PlanReport& report) {
   constexpr double kShortSeconds = 1;
   std::size_t fewest = std::numeric_limits<std::size_t>::max();
   double computed = 0;
@@ -101,36 +121,6 @@ std::string describe_shortness(const PlanReport& report) {
   return "";
 }
 
-bool has(const PlanReport& report, ExchangePattern kind) {
-  return std::ranges::any_of(report.plans, [&](const Plan& plan) { return plan.method.pattern == kind; });
-}
-
-Json to_json(const PlanRow& row) {
-  return {{"ranks", row.ranks},
-          {"step_seconds", row.step_seconds},
-          {"straggling_seconds", row.straggling_seconds},
-          {"exchange_seconds", row.exchange_seconds},
-          {"samples_per_second", row.samples_per_second},
-          {"efficiency", row.efficiency},
-          {"bytes_per_rank", row.bytes_per_rank},
-          {"link_bytes", row.link_bytes},
-          {"bound", word_of(row.bound)}};
-}
-
-Json to_json(const Plan& plan) {
-  Json rows = Json::array();
-  for (const PlanRow& row : plan.rows) rows.push_back(to_json(row));
-  Json object = {{"communicator", plan.method.name},
-                 {"transport", transport_of(plan.method)},
-                 {"tau", plan.method.tau},
-                 {"center_ranks", plan.method.center_ranks}};
-  if (plan.method.pattern == ExchangePattern::kTree) object["global_tau"] = plan.method.global_tau;
-  object["rows"] = rows;
-  return object;
-}
-
-}  // namespace
-
 std::vector<std::string> plan_assumptions(const PlanReport& report) {
   const PlanRun& run = report.run;
   std::vector<std::string> all = {
@@ -141,11 +131,12 @@ std::vector<std::string> plan_assumptions(const PlanReport& report) {
       describe_longest(report), describe_network(report),
       "a switch that holds nobody up; a sum goes directly between all pairs: bytes of a ring, delays of two messages",
       describe_bytes(run)};
-  if (const std::string shortness = describe_shortness(report); !shortness.empty()) all.push_back(shortness);
+  if (const std::string shortness = plan_shortness(report); !shortness.empty()) all.push_back(shortness);
   if (run.steps_per_record > 1) all.emplace_back("the run wrote means over several steps, so scatter is understated");
   if (has(report, ExchangePattern::kGradientSums))
     all.push_back(format("gradients travel behind %.0f %% of a step (%s)", 100 * run.basis.hidden_share,
                          run.is_hidden_measured ? "measured" : "assumed"));
+  if (has(report, ExchangePattern::kTree)) all.emplace_back("in a tree, the ranks of a host are a group");
   if (has(report, ExchangePattern::kRequests))
     all.emplace_back(
         "asynchronous ranks exchange at the same time, as they begin; where their steps drift apart they are up to 15 "
@@ -155,11 +146,10 @@ std::vector<std::string> plan_assumptions(const PlanReport& report) {
 }
 
 std::string plan_text(const PlanReport& report) {
-  std::string text;
-  for (const Plan& plan : report.plans)
-    text += printable(title(plan.method, report.network.ranks_per_host)) + "\n" + table(plan) + "\n";
-  text += "assumed:\n";
+  std::string text = ranking_table(report) + "\nassumed:\n";
   for (const std::string& sentence : plan_assumptions(report)) text += "- " + printable(sentence) + "\n";
+  text += "\nfirst by this plan, in time only:\n";
+  for (const std::string& sentence : ranking_sentences(report)) text += "- " + printable(sentence) + "\n";
   return text;
 }
 
@@ -167,7 +157,7 @@ std::string plan_json(const PlanReport& report) {
   const PlanRun& run = report.run;
   const PlanNetwork& network = report.network;
   Json plans = Json::array();
-  for (const Plan& plan : report.plans) plans.push_back(to_json(plan));
+  for (const Plan& plan : report.plans) plans.push_back(to_json(plan, one_rank_rate(run.basis)));
   const Json object = {{"format", 1},
                        {"run", report.directory},
                        {"measured",
@@ -186,7 +176,8 @@ std::string plan_json(const PlanReport& report) {
                          {"message_seconds", network.message_seconds},
                          {"ranks_per_host", network.ranks_per_host}}},
                        {"assumptions", plan_assumptions(report)},
-                       {"plans", plans}};
+                       {"plans", plans},
+                       {"ranking", ranking_sentences(report)}};
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

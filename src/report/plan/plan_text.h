@@ -1,10 +1,11 @@
-// Writes a plan as tables, as sentences, and as JSON:
+// Writes a plan as a table and sentences, and as JSON:
 //
 //   {"run", "measured": {"communicator", "ranks", "hosts", "steps", "step_seconds", "samples_per_step", "sum_bytes",
 //    "hidden_share"}, "network": {"bytes_per_second", "delay_seconds", "host_bytes_per_second", "message_seconds",
 //    "ranks_per_host"}, "assumptions": [sentences],
 //    "plans": [{"communicator", "transport": of sums, else "", "tau", "global_tau": of easgd-tree, "center_ranks",
-//      "rows": [{… fields as PlanRow}]}]}
+//      "rows": [{… fields as PlanRow, "speed": against one rank, "waiting_share", "model_error"}]}],
+//    "ranking": [sentences, one for each number of ranks]}
 #pragma once
 
 #include <string>
@@ -33,6 +34,10 @@ struct PlanReport {
   std::vector<Plan> plans;
 };
 
+// "local-sgd, tau 10, hierarchical (mpi)". The transport is named if ranks share a host.
+std::string title_of(const PlanMethod& method, int ranks_per_host);
+// A sentence if the run measured too little for its variation to be known; else "".
+std::string plan_shortness(const PlanReport& report);
 std::vector<std::string> plan_assumptions(const PlanReport& report);  // sentences
 std::string plan_text(const PlanReport& report);
 std::string plan_json(const PlanReport& report);

@@ -59,10 +59,13 @@ constexpr std::array kEvaluation = std::to_array<FieldRange>({
     {"center.score", kReal, -kMostReal, kMostReal},
     {"mean_of_workers.loss", kRealOrNull, -kMostReal, kMostReal},
     {"mean_of_workers.accuracy", kReal, 0, 1},
+    {"mean_of_workers.score", kReal, -kMostReal, kMostReal},
     {"first_worker.loss", kRealOrNull, -kMostReal, kMostReal},
     {"first_worker.accuracy", kReal, 0, 1},
+    {"first_worker.score", kReal, -kMostReal, kMostReal},
     {"best_worker.loss", kRealOrNull, -kMostReal, kMostReal},
     {"best_worker.accuracy", kReal, 0, 1},
+    {"best_worker.score", kReal, -kMostReal, kMostReal},
     {"best_worker.rank", kWhole, 0, kMostWhole},
     {"consensus_distance.min", kReal, 0, kMostReal},
     {"consensus_distance.mean", kReal, 0, kMostReal},
@@ -224,8 +227,14 @@ void require_consistent(const EvaluationRecord& evaluation) {
   require_at_most("consensus_distance.mean", evaluation.distance_mean, evaluation.distance_max,
                   "consensus_distance.max", slack);
   if (!evaluation.workers) return;
-  require_at_least("best_worker.accuracy", evaluation.workers->best.accuracy, evaluation.workers->first.accuracy,
-                   "first_worker.accuracy");
+  const double best = evaluation.workers->best.accuracy, first = evaluation.workers->first.accuracy;
+  if (is_accuracy(evaluation.metric)) {
+    require_at_least("best_worker.accuracy", best, first, "first_worker.accuracy");
+  } else if (evaluation.metric.lower_is_better) {
+    require_at_most("best_worker.score", best, first, "first_worker.score");
+  } else {
+    require_at_least("best_worker.score", best, first, "first_worker.score");
+  }
 }
 
 void require_consistent(const RunSummary& summary, double test_accuracy) {

@@ -45,7 +45,7 @@ EvaluationRecord evaluation_from(const Json& object) {
   if (fields.has("metric")) record.metric = metric_from(fields.at("metric"));
   const auto score_in = [&](const JsonFields& model) { return score_from(record.metric, model); };
   record.center = score_in(fields.in("center"));
-  if (fields.has("mean_of_workers") && is_accuracy(record.metric)) {
+  if (fields.has("mean_of_workers")) {
     const JsonFields best = fields.in("best_worker");
     record.workers =
         WorkerScores{score_in(fields.in("mean_of_workers")), score_in(fields.in("first_worker")), score_in(best)};

@@ -105,10 +105,13 @@ std::string scaling_text(const Comparison& comparison) {
   return text;
 }
 
-// "10 (3 variants), 20 (1), not set (2)"
+// "10 (3 variants), 20 (1)": the values among the variants to which the setting applies. "" if they all have the same.
 std::string values_of(const std::string& name, const std::vector<Variant>& variants) {
   std::map<std::string, int> counts;
-  for (const Variant& variant : variants) ++counts[setting_in(variant.settings, name, "not set")];
+  for (const Variant& variant : variants) {
+    if (variant.settings.contains(name)) ++counts[variant.settings.at(name)];
+  }
+  if (counts.size() < 2) return "";
   std::string text;
   for (const auto& [value, count] : counts) {
     text += (text.empty() ? "" : ", ") + value + " (" + std::to_string(count) + ")";
@@ -119,7 +122,8 @@ std::string values_of(const std::string& name, const std::vector<Variant>& varia
 std::string settings_table(const Comparison& comparison) {
   TextTable table{{"setting that differs", "values (variants)"}, {}, 2};
   for (const std::string& name : comparison.differing) {
-    table.rows.push_back({name, values_of(name, comparison.variants)});
+    const std::string values = values_of(name, comparison.variants);
+    if (!values.empty()) table.rows.push_back({name, values});
   }
   return to_text(table);
 }

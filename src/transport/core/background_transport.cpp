@@ -54,7 +54,7 @@ BackgroundTransport::~BackgroundTransport() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
-    changed_.notify_one();
+    locked_notify();
   }
   thread_.join();
 }
@@ -149,9 +149,11 @@ Pending BackgroundTransport::enqueue(Operation::Request request) {
   const std::lock_guard lock(mutex_);
   (first_ ? last_->next : first_) = operation.get();
   last_ = operation.get();
-  changed_.notify_one();
+  locked_notify();
   return Pending(std::move(operation));
 }
+
+void BackgroundTransport::locked_notify() noexcept { rests_ ? wire_->wake() : changed_.notify_one(); }
 
 bool BackgroundTransport::is_on_device(const Operation::Request& request) const {
   if (!staged_) return false;
@@ -176,7 +178,15 @@ void BackgroundTransport::poll_requests(std::unique_lock<std::mutex>& lock) {
     const std::optional<std::chrono::nanoseconds> pause = wire_->poll_requests();
     lock.lock();
     if (!pause) return changed_.wait(lock, called);
-    changed_.wait_for(lock, *pause, called);
+    if (!wire_->can_rest()) {
+      changed_.wait_for(lock, *pause, called);
+    } else if (!called()) {
+      rests_ = true;
+      lock.unlock();
+      wire_->rest(*pause);
+      lock.lock();
+      rests_ = false;
+    }
   }
 }
 
@@ -187,6 +197,7 @@ bool BackgroundTransport::begin_next(std::exception_ptr& failure) {
   } catch (...) {
     failure = std::current_exception();
     lock.lock();
+    rests_ = false;
   }
   changed_.wait(lock, [this] { return first_ || closing_; });
   if (!first_) return false;

@@ -49,6 +49,7 @@ class BackgroundTransport final : public Transport {
 
  private:
   Pending enqueue(Operation::Request request);
+  void locked_notify() noexcept;
   bool is_on_device(const Operation::Request& request) const;
   void prepare_staging(const Operation::Request& request);
   class QueuedSums;
@@ -77,6 +78,7 @@ class BackgroundTransport final : public Transport {
   Operation* first_ = nullptr;
   Operation* last_ = nullptr;
   bool closing_ = false;
+  bool rests_ = false;  // the communication thread waits in the wire, not for changed_
   // Used by the communication thread: the operations that have begun and not ended. Only sums begin ahead of others.
   std::vector<Operation*> begun_;
   std::thread thread_;

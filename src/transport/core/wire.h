@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "eave/check.h"
@@ -94,6 +95,11 @@ class Wire {
   // The communication thread calls it between operations. Answers requests that have come. Returns how long the thread
   // may wait before the next call; nullopt: until the next operation, because this rank has no requests to answer.
   virtual std::optional<std::chrono::nanoseconds> poll_requests() { return std::nullopt; }
+  // Whether the wire itself can wait for requests. If so, the communication thread calls rest() after poll_requests();
+  // it returns when something has come, at the latest after `at_most`, or when any thread calls wake().
+  virtual bool can_rest() const { return false; }
+  virtual void rest(std::chrono::nanoseconds at_most) { std::this_thread::sleep_for(at_most); }
+  virtual void wake() noexcept {}
   // As Transport::control. Another thread than the one that calls the other methods uses the channel.
   virtual ControlChannel* control() { return nullptr; }
   // The record of the transport behind this wire, if that transport keeps one; otherwise nullptr.

@@ -28,7 +28,8 @@ enum Tag {
 constexpr std::size_t kSlots = 13;
 // Jobs of more ranks take memory for their slots when they first need it.
 constexpr int kMostPrepared = 8;
-// The longest wait for an event of this host's ranks, when this rank has no requests to answer.
+// The longest wait for an event that ends the wait: one of this host's ranks, when this rank has no requests to answer,
+// or a message.
 constexpr std::chrono::milliseconds kLongestWait(100);
 
 class OneSum final : public SumQueue {
@@ -39,6 +40,17 @@ class OneSum final : public SumQueue {
 
  private:
   std::optional<Slice> values_;
+};
+
+class HeldSends {
+ public:
+  explicit HeldSends(Messages& messages) : messages_(messages) { messages_.hold_sends(true); }
+  HeldSends(const HeldSends&) = delete;
+  HeldSends& operator=(const HeldSends&) = delete;
+  ~HeldSends() { messages_.hold_sends(false); }
+
+ private:
+  Messages& messages_;
 };
 
 void add(const float* values, float* sum, std::size_t count) {
@@ -172,6 +184,7 @@ void MessageWire::in_segments(SumQueue& queue, int parts, Phases... phases) {
     begin(0);
     return true;
   };
+  const HeldSends held(*messages_);
   backoff_.reset();
   for (;;) {
     bool moved = take();
@@ -373,7 +386,7 @@ void MessageWire::request(std::span<const ServiceRequest> requests) {
 std::optional<std::chrono::nanoseconds> MessageWire::poll_requests() {
   if (!server_.is_open()) return std::nullopt;
   messages_->pause({});
-  if (!server_.poll_requests()) return backoff_.delay();
+  if (!server_.poll_requests()) return pause_length();
   backoff_.reset();
   return std::chrono::nanoseconds(0);
 }
@@ -393,7 +406,11 @@ void MessageWire::wait_for(Requests& requests) {
 
 void MessageWire::wait_after(bool moved) {
   if (server_.poll_requests() || moved) return backoff_.reset();
-  messages_->pause(backoff_.delay());
+  messages_->pause(pause_length());
+}
+
+std::chrono::nanoseconds MessageWire::pause_length() const {
+  return messages_->ends_pauses() ? kLongestWait : backoff_.delay();
 }
 
 }  // namespace eave

@@ -52,8 +52,8 @@ struct MessageWireSettings {
 // a host sends 2(h−1)/h·M bytes to the h − 1 other hosts in total, not for each of its ranks. Within a host, MPI uses
 // shared memory. If the ranks of a sum are exactly all ranks of one host, the sum needs no messages: SharedMemorySum.
 //
-// All waiting is one loop: test the messages, answer requests that have come, sleep. In SharedMemorySum, a rank of the
-// same host ends the sleep (EventCount).
+// All waiting is one loop: test the messages, answer requests that have come, sleep. A message ends the sleep if the
+// library of messages can do that. In SharedMemorySum, a rank of the same host ends it (EventCount).
 class MessageWire : public Wire, public ByteExchanger {
  public:
   // Collective over the ranks of `messages`, which nobody else uses. Ranks whose sums_by_host or takes_gpu_memory
@@ -84,6 +84,9 @@ class MessageWire : public Wire, public ByteExchanger {
   std::optional<std::size_t> request_length() const override { return chunk_sizes_.request; }
   void withdraw() noexcept override { server_.withdraw(); }
   std::optional<std::chrono::nanoseconds> poll_requests() override;
+  bool can_rest() const override { return messages_->ends_pauses(); }
+  void rest(std::chrono::nanoseconds at_most) override { messages_->pause(at_most); }
+  void wake() noexcept override { messages_->wake(); }
   ControlChannel* control() override { return settings_.control; }
   void abort(ExitCode code) noexcept override { messages_->abort(code); }
 
@@ -137,6 +140,7 @@ class MessageWire : public Wire, public ByteExchanger {
   void receive(Bytes bytes, int from, int tag, Requests& requests);
   void wait_for(Requests& requests);
   void wait_after(bool moved);  // sleeps only if nothing moved
+  std::chrono::nanoseconds pause_length() const;
 
   const std::unique_ptr<Messages> messages_;
   RequestServer server_;

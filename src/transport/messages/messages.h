@@ -56,6 +56,12 @@ class Messages {
   virtual void stop_awaiting() noexcept = 0;
   // Moves what can be moved, waits for at most this long if nothing can, and returns.
   virtual void pause(std::chrono::nanoseconds at_most) = 0;
+  // While sends are held, a short message may wait for others, so that they leave together. They leave at the latest
+  // when the caller pauses.
+  virtual void hold_sends(bool) {}
+  // Whether pause() returns as soon as a message has moved, or when any thread calls wake(). If so, it may wait long.
+  virtual bool ends_pauses() const { return false; }
+  virtual void wake() noexcept {}
   // Collective: messages among the ranks that give the same part, numbered in their order. nullptr if `part` is
   // negative. All ranks are through with the messages of the previous call.
   virtual std::unique_ptr<Messages> split(int part) = 0;

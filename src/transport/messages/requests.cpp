@@ -7,6 +7,12 @@
 #include "transport/core/backoff.h"
 
 namespace eave {
+namespace {
+
+// withdraw() in another thread ends no pause.
+constexpr std::chrono::milliseconds kLongestPause(100);
+
+}  // namespace
 
 RequestServer::RequestServer(Messages& messages)
     : messages_(messages), most_incoming_(static_cast<std::size_t>(kRequestWindow * (messages.size() - 1))) {
@@ -133,7 +139,7 @@ void Requester::carry_out(std::span<const ServiceRequest> requests, Backoff& bac
     if (moved) {
       backoff.reset();
     } else {
-      messages_.pause(backoff.delay());
+      messages_.pause(messages_.ends_pauses() ? kLongestPause : backoff.delay());
     }
   }
 }

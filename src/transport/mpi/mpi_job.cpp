@@ -53,16 +53,28 @@ void end_with_launcher() {
   if (getppid() != launcher) std::_Exit(static_cast<int>(ExitCode::kPeerLost));
 }
 
-// The thread level of a program that called MPI_Init itself. Throws if it is too low: the program's threads call MPI
-// too.
-int threads_of_others() {
-  int provided = MPI_THREAD_SINGLE;
-  EAVE_MPI(MPI_Query_thread(&provided));
-  if (provided < MPI_THREAD_MULTIPLE)
-    throw Error(ExitCode::kUsage,
-                "this program has initialised MPI by itself, but not with MPI_THREAD_MULTIPLE, and eave calls MPI in "
-                "threads of its own: ask for that level, or leave MPI_Init to eave");
-  return provided;
+const char* name_of_level(int level) {
+  return level == MPI_THREAD_SINGLE     ? "MPI_THREAD_SINGLE"
+         : level == MPI_THREAD_FUNNELED ? "MPI_THREAD_FUNNELED"
+                                        : "MPI_THREAD_SERIALIZED";
+}
+
+// Collective over all ranks of MPI. If a program has called MPI_Init itself, its threads call MPI too, so eave's
+// threads need MPI_THREAD_MULTIPLE. The first rank that lacks it prints the message for the job, before any rank ends.
+void require_threads(bool is_own, int provided) {
+  int rank = 0, size = 0, first = 0;
+  EAVE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+  EAVE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  const int mine = is_own || provided >= MPI_THREAD_MULTIPLE ? size : rank;
+  EAVE_MPI(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+  if (first == size) return;
+  const std::string text = std::string("this program has initialised MPI by itself with ") + name_of_level(provided) +
+                           ", and eave calls MPI in threads of its own: ask for MPI_THREAD_MULTIPLE, by "
+                           "MPI_Init_thread in place of MPI_Init, or in mpi4py by mpi4py.rc.thread_level = "
+                           "\"multiple\" before it imports MPI; or leave MPI_Init to eave";
+  if (rank == first) print_failure({ExitCode::kUsage, text, false}, rank, size);
+  EAVE_MPI(MPI_Barrier(MPI_COMM_WORLD));
+  throw AgreedError(ExitCode::kUsage, text);
 }
 
 // One use of MPI, from MPI_Init to MPI_Finalize; the same thread calls start and finish. If the program called MPI_Init
@@ -80,8 +92,9 @@ class MpiSession {
       EAVE_MPI(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided));
       EAVE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     } else {
-      provided = threads_of_others();
+      EAVE_MPI(MPI_Query_thread(&provided));
     }
+    require_threads(is_own_, provided);
     if (provided < MPI_THREAD_SERIALIZED)
       throw Error(
           ExitCode::kResource,

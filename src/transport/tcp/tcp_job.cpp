@@ -52,6 +52,14 @@ PromisedRanks promise() {
               "with torchrun, srun or mpirun, or set WORLD_SIZE and RANK for each process");
 }
 
+std::chrono::milliseconds limit_of(const std::string& text) {
+  const Reading<double> seconds = read_seconds(text);
+  if (seconds.value && *seconds.value >= 0.001)
+    return std::chrono::milliseconds(static_cast<std::int64_t>(*seconds.value * 1000));
+  throw Error(ExitCode::kUsage, "--meet-limit (EAVE_MEET_LIMIT) is '" + text +
+                                    "': give how long the ranks wait for each other, " + kTimeForms);
+}
+
 TcpMeeting meeting_of(const PromisedRanks& promised) {
   TcpMeeting meeting;
   meeting.rank = promised.rank;
@@ -69,6 +77,7 @@ TcpMeeting meeting_of(const PromisedRanks& promised) {
                 "EAVE_MEET, the same for all ranks");
   meeting.point = parse_address(point, "--meet (EAVE_MEET)");
   if (!secret.empty()) meeting.secret = secret_of(secret);
+  if (const std::string limit = environment("EAVE_MEET_LIMIT"); !limit.empty()) meeting.limit = limit_of(limit);
   const std::string listener = environment("EAVE_MEET_SOCKET");
   if (meeting.rank == 0 && !listener.empty()) meeting.listener = std::atoi(listener.c_str());
   return meeting;

@@ -5,6 +5,7 @@
 //   EAVE_MEET         HOST:PORT of rank 0
 //   EAVE_MEET_SECRET  what all ranks of the job know and nobody else (optional)
 //   EAVE_MEET_RANK    rank and number of ranks, such as 1/4 (optional; the launcher's variables otherwise say it)
+//   EAVE_MEET_LIMIT   how long ranks wait for each other there, such as 30min (optional; 10 minutes otherwise)
 //   EAVE_MEET_SOCKET  rank 0: the descriptor of a socket that is bound to the point already (optional)
 #pragma once
 

@@ -1,5 +1,6 @@
 #include "transport/tcp/tcp_link.h"
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -14,6 +15,8 @@ namespace {
 // Behind a message's bytes: its code, then the header of the next message.
 constexpr std::size_t kEdge = kTag + kHeader;
 constexpr std::size_t kMessagesAtOnce = 8, kReadsAtOnce = 16;
+// Short messages wait for others until so many bytes have come together. A message of a fast link is longer than that.
+constexpr std::size_t kMostHeld = std::size_t{48} << 10;
 
 }  // namespace
 
@@ -25,10 +28,15 @@ void TcpLinks::locked_queue(Link& link, Message* message) {
   message->tag = link.out_mac.end();
   (link.last ? link.last->next : link.first) = message;
   link.last = message;
-  if (link.first == message) locked_write(link);
+  link.held += kHeader + message->header.length + kTag;
+  if (holds_sends_ && !message->is_word && link.held < kMostHeld) return;
+  if (!link.is_full) locked_write(link);
+  if (link.first) locked_end_pause();  // the thread that pauses is to write the rest
 }
 
 void TcpLinks::locked_write(Link& link) {
+  link.held = 0;
+  link.is_full = false;
   while (link.first && link.socket.is_open()) {
     std::array<iovec, 3 * kMessagesAtOnce> parts;
     std::size_t count = 0, whole = 0, skip = link.written;
@@ -48,6 +56,7 @@ void TcpLinks::locked_write(Link& link) {
     message.msg_iovlen = count;
     const auto sent = ::sendmsg(link.socket.descriptor(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
+    link.is_full = sent < static_cast<std::ptrdiff_t>(whole);
     if (sent < 0) {
       // If the peer has closed the connection, its last words may still be there to be read.
       if (errno != EAGAIN) link.first = link.last = nullptr;
@@ -64,7 +73,7 @@ void TcpLinks::locked_write(Link& link) {
       first->is_done = true;
       if (first->is_word) free_messages_.push_back(first);
     }
-    if (static_cast<std::size_t>(sent) < whole) return;
+    if (link.is_full) return;
   }
 }
 
@@ -133,6 +142,7 @@ bool TcpLinks::locked_begin_message(Link& link) {
 bool TcpLinks::locked_end_message(Link& link) {
   link.is_whole = true;
   if (!equal_in_constant_time(link.in_mac.end(), std::span(link.edge).first(kTag))) return false;
+  if (link.header.channel != 0) locked_end_pause();
   if (link.receive) {
     link.receive->is_done = true;
   } else if (link.buffered) {
@@ -163,6 +173,29 @@ void TcpLinks::locked_hear(Link& link) {
   }
 }
 
+bool TcpLinks::locked_list(std::vector<pollfd>& wanted) {
+  bool has_written = false;
+  wanted.clear();
+  for (const auto& link : links_) {
+    if (link && link->first && !link->is_full) {
+      locked_write(*link);
+      has_written = true;
+    }
+    const bool is_open = link && link->socket.is_open();
+    wanted.push_back({is_open ? link->socket.descriptor() : -1,
+                      static_cast<short>(is_open && link->first ? POLLIN | POLLOUT : POLLIN), 0});
+  }
+  return has_written;
+}
+
+void TcpLinks::locked_move(const std::vector<pollfd>& wanted) {
+  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
+    if (wanted[peer].revents == 0) continue;
+    locked_write(*links_[peer]);
+    locked_read(*links_[peer]);
+  }
+}
+
 void TcpLinks::locked_close(Link& link) {
   link.socket.close();
   link.first = link.last = nullptr;
@@ -172,6 +205,7 @@ void TcpLinks::locked_close(Link& link) {
 void TcpLinks::locked_lose(int rank, std::optional<ExitCode> code) {
   if (!lost_) lost_ = EndedRank{rank, code};
   ::eventfd_write(wake_.descriptor(), 1);  // whichever thread has noticed it
+  locked_end_pause();
 }
 
 }  // namespace eave

@@ -14,7 +14,7 @@ namespace eave {
 
 constexpr std::size_t kHeader = sizeof(TcpHeader), kTag = sizeof(MacTag);
 constexpr std::size_t kBuffer = Messages::kLongest;
-constexpr std::size_t kWaiting = 64;  // places for messages that wait, made beforehand
+constexpr std::size_t kWaiting = 128;  // places for messages that wait, made beforehand
 
 enum TcpWord { kControl = 1, kGoodbye, kEnd };  // tags of channel 0
 
@@ -39,7 +39,10 @@ struct TcpLinks::Buffered {
 
 struct TcpLinks::Link {
   Link(int rank, TcpConnection connection)
-      : peer(rank), socket(std::move(connection.socket)), out_mac(connection.sends), in_mac(connection.receives) {}
+      : peer(rank), socket(std::move(connection.socket)), out_mac(connection.sends), in_mac(connection.receives) {
+    waiting.reserve(kWaiting);
+    unclaimed.reserve(kWaiting);
+  }
 
   const int peer;
   Socket socket;
@@ -49,6 +52,8 @@ struct TcpLinks::Link {
   Message* first = nullptr;
   Message* last = nullptr;
   std::size_t written = 0;  // of the first, with header and tag
+  std::size_t held = 0;     // bytes that have come since the last write
+  bool is_full = false;     // the socket had no place for more at the last write
   // Incoming: the message of which bytes are expected. In the beginning, an empty one whose code has come.
   TcpHeader header;
   std::byte* into = nullptr;

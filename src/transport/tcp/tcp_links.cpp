@@ -23,14 +23,21 @@ constexpr std::chrono::milliseconds kEndNeeds{300};
 constexpr std::size_t kBuffers = 32, kMessages = 128;
 constexpr int kMostPreparedRanks = 16;  // jobs of more ranks take memory when they first need it
 
+bool await_any_of(std::vector<pollfd>& wanted, std::chrono::nanoseconds at_most) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(at_most);
+  const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>((at_most - seconds).count())};
+  return ::ppoll(wanted.data(), wanted.size(), &limit, nullptr) > 0;
+}
+
 }  // namespace
 
 TcpLinks::TcpLinks(int rank, int size)
     : rank_(rank),
       size_(size),
       links_(static_cast<std::size_t>(size)),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  wanted_.reserve(links_.size());
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      end_pause_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  wanted_.reserve(links_.size() + 1);
   wanted_by_watch_.reserve(links_.size() + 1);
 }
 
@@ -131,27 +138,6 @@ void TcpLinks::locked_give_back(Link& link, Buffered* buffered) {
   free_buffers_.push_back(buffered);
 }
 
-void TcpLinks::move(std::vector<pollfd>& wanted, std::chrono::nanoseconds at_most) {
-  wanted.clear();
-  {
-    const std::lock_guard lock(*mutex_);
-    for (const auto& link : links_) {
-      const bool is_open = link && link->socket.is_open();
-      wanted.push_back({is_open ? link->socket.descriptor() : -1,
-                        static_cast<short>(is_open && link->first ? POLLIN | POLLOUT : POLLIN), 0});
-    }
-  }
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(at_most);
-  const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>((at_most - seconds).count())};
-  if (::ppoll(wanted.data(), wanted.size(), &limit, nullptr) <= 0) return;
-  const std::lock_guard lock(*mutex_);
-  for (std::size_t peer = 0; peer < wanted.size(); ++peer) {
-    if (wanted[peer].revents == 0) continue;
-    locked_write(*links_[peer]);
-    locked_read(*links_[peer]);
-  }
-}
-
 // Leaves messages where they are until a connection has ended.
 void TcpLinks::await_end() {
   std::vector<pollfd>& wanted = wanted_by_watch_;
@@ -173,7 +159,38 @@ void TcpLinks::await_end() {
 void TcpLinks::stop_watching() noexcept { ::eventfd_write(wake_.descriptor(), 1); }
 
 void TcpLinks::pause(std::chrono::nanoseconds at_most) {
-  move(wanted_, at_most);
+  {
+    const std::lock_guard lock(*mutex_);
+    if (locked_list(wanted_)) at_most = {};  // what has left may be what the caller waits for
+    is_paused_ = at_most.count() > 0;
+  }
+  wanted_.push_back({end_pause_.descriptor(), POLLIN, 0});
+  const bool is_any = await_any_of(wanted_, at_most);
+  if (is_any && wanted_.back().revents != 0) {
+    eventfd_t calls = 0;
+    ::eventfd_read(end_pause_.descriptor(), &calls);
+  }
+  if (!is_any && at_most.count() == 0) return fail_if_lost();
+  {
+    const std::lock_guard lock(*mutex_);
+    is_paused_ = false;
+    if (is_any) locked_move(wanted_);
+  }
+  fail_if_lost();
+}
+
+void TcpLinks::hold_sends(bool is_held) {
+  const std::lock_guard lock(*mutex_);
+  holds_sends_ = is_held;
+}
+
+void TcpLinks::wake() noexcept { ::eventfd_write(end_pause_.descriptor(), 1); }
+
+void TcpLinks::locked_end_pause() noexcept {
+  if (std::exchange(is_paused_, false)) wake();
+}
+
+void TcpLinks::fail_if_lost() {
   const std::optional<EndedRank> gone = lost();
   if (!gone) return;
   while (waits_for_end_) std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -230,7 +247,15 @@ void TcpLinks::tell_end(ExitCode code) noexcept {
     lock.unlock();
     std::vector<pollfd> wanted;
     const auto end = TcpClock::now() + kEndNeeds;
-    while (TcpClock::now() < end && !all_have_left()) move(wanted, std::chrono::milliseconds(5));
+    while (TcpClock::now() < end && !all_have_left()) {
+      lock.lock();
+      locked_list(wanted);
+      lock.unlock();
+      const bool is_any = await_any_of(wanted, std::chrono::milliseconds(5));
+      lock.lock();
+      if (is_any) locked_move(wanted);
+      lock.unlock();
+    }
   } catch (...) {  // no memory: the others notice that the connections end
   }
 }

@@ -69,8 +69,11 @@ class TcpLinks {
   // sender.
   std::optional<int> locked_take(Bytes bytes, std::span<const int> ranks, std::uint32_t channel, int tag);
 
-  // Moves what can be moved. If nothing can, waits for at most this long.
+  // Moves what can be moved. If nothing can, waits until something can, until any thread calls wake() or moves a
+  // message itself, and for at most this long. One thread calls it.
   void pause(std::chrono::nanoseconds at_most);
+  void wake() noexcept;
+  void hold_sends(bool is_held);
   // For a watch thread: returns when a peer has ended its side of a connection, after hearing its last words, or when
   // stop_watching() is called.
   void await_end();
@@ -107,9 +110,13 @@ class TcpLinks {
   void locked_hear(Link& link);
   void locked_close(Link& link);
   void locked_lose(int rank, std::optional<ExitCode> code);
+  void locked_end_pause() noexcept;
   void locked_give_back(Link& link, Buffered* buffered);
-  void move(std::vector<pollfd>& wanted, std::chrono::nanoseconds at_most);
+  // Writes what has been held. Returns whether there was something.
+  bool locked_list(std::vector<pollfd>& wanted);
+  void locked_move(const std::vector<pollfd>& wanted);
   bool all_have_left();
+  void fail_if_lost();
 
   const int rank_, size_;
   const std::shared_ptr<std::timed_mutex> mutex_ = std::make_shared<std::timed_mutex>();
@@ -123,8 +130,10 @@ class TcpLinks {
   std::optional<ExitCode> end_told_;
   std::atomic<bool> waits_for_end_{false};
   bool is_parting_ = false;
+  bool holds_sends_ = false;
+  bool is_paused_ = false;  // a thread waits in pause() and does not know what other threads have moved since
   std::vector<pollfd> wanted_, wanted_by_watch_;
-  Socket wake_;  // an eventfd, which wakes the watch thread
+  Socket wake_, end_pause_;  // eventfds, which wake the watch thread and the one in pause()
 };
 
 }  // namespace eave

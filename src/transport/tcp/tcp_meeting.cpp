@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "base/host.h"
 #include "base/options/number_text.h"
+#include "base/options/quantities.h"
+#include "base/printable.h"
 #include "eave/check.h"
 #include "transport/tcp/tcp_handshake.h"
 #include "transport/tcp/tcp_messages.h"
@@ -18,6 +22,21 @@ namespace {
 constexpr int kMeetTag = 1;
 constexpr std::chrono::milliseconds kBetweenTries{50}, kLookEvery{100};
 constexpr std::chrono::seconds kGrace{10};  // for the rank that waits longest to say who is missing
+
+// "rank 3", "ranks 1, 2 and 3 others".
+std::string text_of_ranks(const std::vector<std::string>& ranks) {
+  constexpr std::size_t kMostNamed = 8;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t k = 0; k < std::min(ranks.size(), kMostNamed); ++k) text += (k ? ", " : "") + ranks[k];
+  if (ranks.size() > kMostNamed) text += " and " + count_text(ranks.size() - kMostNamed, "other");
+  return text;
+}
+
+std::string duration_of(std::chrono::milliseconds time) {
+  return duration_text(static_cast<double>(time.count()) / 1000);
+}
+
+void warn(const std::string& text) { std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str()); }
 
 // A rank's description of itself.
 struct Entry {
@@ -30,6 +49,7 @@ class Meeting {
   explicit Meeting(const TcpMeeting& settings)
       : settings_(settings),
         deadline_(TcpClock::now() + settings.limit),
+        remind_at_(TcpClock::now() + settings.reminder),
         links_(std::make_shared<TcpLinks>(settings.rank, settings.ranks)),
         messages_(links_),
         entries_(static_cast<std::size_t>(settings.ranks)) {}
@@ -80,6 +100,7 @@ class Meeting {
     hello.ranks = settings_.ranks;
     std::string why;
     for (; TcpClock::now() < deadline_; std::this_thread::sleep_for(kBetweenTries)) {
+      if (peer == 0 && settings_.rank == 1 && is_time_to_remind()) warn(describe_unreachable(address, why));
       std::optional<Socket> socket = connect_to(address, deadline_, why);
       if (!socket) continue;
       own_host_ = address_of(*socket).host;
@@ -96,19 +117,88 @@ class Meeting {
   // Until all ranks from `first` on are connected.
   void admit(const Socket& listener, const Secret& secret, int first) {
     Admission admission(listener, settings_.rank, secret);
-    while (!missing(first).empty()) {
+    for (auto look_again = TcpClock::now(); !missing(first).empty();) {
       if (TcpClock::now() > deadline_) refuse_to_wait(first, admission.refused());
-      std::optional<TcpConnection> guest = admission.admit(kLookEvery);
-      if (!guest) continue;
-      const TcpHello& hello = guest->hello;
-      if (hello.ranks != settings_.ranks)
-        throw Error(ExitCode::kConfiguration,
-                    "rank " + std::to_string(hello.from) + " belongs to a job of " + count_text(hello.ranks, "rank") +
-                        ", rank " + std::to_string(settings_.rank) + " to one of " +
-                        count_text(settings_.ranks, "rank") + ": each job needs a meeting point of its own");
-      const bool is_expected = hello.from >= first && hello.from < settings_.ranks && !links_->is_connected(hello.from);
-      if (is_expected) links_->connect(hello.from, std::move(*guest));
+      if (std::optional<TcpConnection> guest = admission.admit(kLookEvery)) welcome(std::move(*guest), first);
+      if (settings_.rank > 0 || TcpClock::now() < look_again) continue;
+      look_again = TcpClock::now() + kLookEvery;
+      hear_guests();
+      if (is_time_to_remind() && !missing(first).empty()) warn(describe_wait(first, admission.refused()));
     }
+  }
+
+  void welcome(TcpConnection guest, int first) {
+    const int from = guest.hello.from;
+    if (guest.hello.ranks != settings_.ranks)
+      throw Error(ExitCode::kConfiguration,
+                  "rank " + std::to_string(from) + " belongs to a job of " + count_text(guest.hello.ranks, "rank") +
+                      ", rank " + std::to_string(settings_.rank) + " to one of " + count_text(settings_.ranks, "rank") +
+                      ": each job needs a meeting point of its own");
+    if (from < first || from >= settings_.ranks || links_->is_connected(from)) return;
+    links_->connect(from, std::move(guest));
+    if (settings_.rank > 0) return;
+    const std::lock_guard lock(messages_.mutex());
+    messages_.receive(std::as_writable_bytes(std::span(&entry_of(from), 1)), from, kMeetTag, requests_);
+  }
+
+  // Rank 0 reads what those that have come say of themselves, and notices if one of them has ended.
+  void hear_guests() {
+    links_->hear_last_words();
+    const std::optional<EndedRank> lost = links_->lost();
+    if (!lost) return;
+    throw Error(ExitCode::kPeerLost, "rank " + std::to_string(lost->rank) + host_of(lost->rank) +
+                                         " came to the meeting of the ranks, and ended before all had come: look at "
+                                         "its messages");
+  }
+
+  std::string host_of(int rank) {
+    const std::string host = entry_of(rank).host.data();
+    return host.empty() ? "" : " (host " + host.substr(0, host.find(' ')) + ")";
+  }
+
+  bool is_time_to_remind() {
+    if (TcpClock::now() < remind_at_) return false;
+    remind_at_ = TcpClock::time_point::max();
+    return true;
+  }
+
+  // "rank 2 (host b)", and so on.
+  std::string text_of_guests(int first) {
+    std::vector<std::string> ranks;
+    for (int rank = first; rank < settings_.ranks; ++rank)
+      if (links_->is_connected(rank)) ranks.push_back(std::to_string(rank) + host_of(rank));
+    return ranks.empty() ? "none of the others is there"
+                         : text_of_ranks(ranks) + (ranks.size() == 1 ? " is" : " are") + " there";
+  }
+
+  std::string until_text() const {
+    return "After " + duration_of(settings_.limit) + " (--meet-limit, EAVE_MEET_LIMIT) the job fails";
+  }
+
+  std::string describe_wait(int first, int refused) {
+    const std::vector<std::string> ranks = missing(first);
+    return "rank 0 (host " + host_name() + ") has waited for " + duration_of(settings_.reminder) + " at " +
+           point_text() + ": of " + count_text(settings_.ranks, "rank") + ", " + text_of_ranks(ranks) +
+           (ranks.size() == 1 ? " has" : " have") + " not come; " + text_of_guests(first) + refused_text(refused) +
+           ". Look whether they run, whether they have the same --meet (EAVE_MEET), and whether their hosts reach this "
+           "address. " +
+           until_text();
+  }
+
+  std::string describe_unreachable(const TcpAddress& address, const std::string& why) const {
+    return "rank 1 (host " + host_name() + ") has tried for " + duration_of(settings_.reminder) +
+           " to reach rank 0 at " + text_of(address) + ": " + why +
+           ". Look whether rank 0 runs, and whether this is an address of its host that others reach. " + until_text();
+  }
+
+  std::string refused_text(int refused) const {
+    return refused > 0 ? "; " + count_text(refused, "connection") + " did not know the job's secret" : "";
+  }
+
+  // The meeting point, and the address that it stands for if it is a name.
+  std::string point_text() const {
+    const std::string named = text_of(settings_.point), real = text_of(address_of(listener_));
+    return named == real ? named : named + ", which is " + real + " here";
   }
 
   std::vector<std::string> missing(int first) {
@@ -119,18 +209,15 @@ class Meeting {
   }
 
   [[noreturn]] void refuse_to_wait(int first, int refused) {
-    constexpr std::size_t kMostNamed = 8;
     const std::vector<std::string> ranks = missing(first);
-    std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-    for (std::size_t k = 0; k < std::min(ranks.size(), kMostNamed); ++k) text += (k ? ", " : "") + ranks[k];
-    if (ranks.size() > kMostNamed) text += " and " + count_text(ranks.size() - kMostNamed, "other");
-    text += (ranks.size() == 1 ? " has" : " have") + std::string(" not come to rank ") +
-            std::to_string(settings_.rank) + " at " + text_of(settings_.point) + " within " + limit_text();
-    if (refused > 0) text += "; " + count_text(refused, "connection") + " did not know the job's secret";
-    throw Error(ExitCode::kPeerLost, text + ": look whether they run, and whether their hosts reach this one");
+    throw Error(ExitCode::kPeerLost, text_of_ranks(ranks) + (ranks.size() == 1 ? " has" : " have") +
+                                         " not come to rank " + std::to_string(settings_.rank) + " at " +
+                                         (settings_.rank == 0 ? point_text() : text_of(settings_.point)) + " within " +
+                                         limit_text() + refused_text(refused) +
+                                         ": look whether they run, and whether their hosts reach this one");
   }
 
-  std::string limit_text() const { return number_text(static_cast<double>(settings_.limit.count()) / 1000) + " s"; }
+  std::string limit_text() const { return duration_of(settings_.limit); }
 
   // Rank 0 hears all others, then tells them all that it has heard.
   void exchange_entries() {
@@ -143,7 +230,7 @@ class Meeting {
       });
     };
     Messages::Requests& requests = requests_;
-    others([&](int rank) { messages_.receive(bytes(rank), rank, kMeetTag, requests); });
+    if (is_first) carry_out([] {});  // welcome() has begun to receive their entries
     others([&](int rank) { messages_.send(std::as_bytes(std::span(salt_)), rank, kMeetTag, requests); });
     others([&](int rank) { messages_.send(entries, rank, kMeetTag, requests); });
     if (is_first) return;
@@ -178,6 +265,7 @@ class Meeting {
 
   const TcpMeeting settings_;
   const TcpClock::time_point deadline_;
+  TcpClock::time_point remind_at_;
   const std::shared_ptr<TcpLinks> links_;
   TcpMessages messages_;
   Messages::Requests requests_;

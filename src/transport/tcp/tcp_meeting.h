@@ -24,7 +24,9 @@ struct TcpMeeting {
   Secret secret{};
   std::string host;   // names this rank's host: ranks with the same name share memory
   int listener = -1;  // rank 0: a socket bound to the point, to be taken over; -1: none
-  std::chrono::milliseconds limit = std::chrono::minutes(10);
+  std::chrono::milliseconds limit = std::chrono::minutes(10);  // then the ranks that wait fail
+  // Then rank 0 prints once which ranks are missing. If rank 0 itself is missing, rank 1 prints that.
+  std::chrono::milliseconds reminder = std::chrono::minutes(1);
 };
 
 struct MetRanks {
@@ -32,8 +34,9 @@ struct MetRanks {
   std::vector<int> hosts;  // for each rank, the lowest rank with the same host
 };
 
-// Collective. Throws Error(kPeerLost) after the limit: rank 0's message names the ranks that have not come. Throws
-// Error(kConfiguration) if secrets or numbers of ranks differ.
+// Collective. Throws Error(kPeerLost) after the limit: rank 0's message names the ranks that have not come. Throws it
+// at once if a rank has come to rank 0 and ended again. Throws Error(kConfiguration) if secrets or numbers of ranks
+// differ.
 MetRanks meet(const TcpMeeting& meeting);
 
 }  // namespace eave

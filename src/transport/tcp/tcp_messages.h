@@ -22,6 +22,9 @@ class TcpMessages final : public Messages {
   std::optional<int> take_any() override;
   void stop_awaiting() noexcept override {}
   void pause(std::chrono::nanoseconds at_most) override { links_->pause(at_most); }
+  void hold_sends(bool is_held) override { links_->hold_sends(is_held); }
+  bool ends_pauses() const override { return true; }
+  void wake() noexcept override { links_->wake(); }
   std::unique_ptr<Messages> split(int part) override;
   // In a process of its own, this ends it. Otherwise it returns, and the other ranks' calls fail.
   void abort(ExitCode code) noexcept override;

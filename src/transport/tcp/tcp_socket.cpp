@@ -34,6 +34,23 @@ Socket take_over(tcp::socket socket) {
   return Socket(descriptor);
 }
 
+// A rank listens only where the job's ranks reach it.
+void refuse_all_addresses(const tcp::endpoint& endpoint) {
+  if (!endpoint.address().is_unspecified()) return;
+  throw Error(ExitCode::kUsage, "rank 0 does not listen at " + endpoint.address().to_string() +
+                                    ", which means all addresses of its host: give the one at which the other ranks "
+                                    "reach it");
+}
+
+tcp::endpoint endpoint_of(const Socket& socket) {
+  tcp::endpoint endpoint;
+  auto length = static_cast<socklen_t>(endpoint.capacity());
+  if (getsockname(socket.descriptor(), endpoint.data(), &length) != 0)
+    throw Error(ExitCode::kResource, "getsockname failed for a socket of the job");
+  endpoint.resize(length);
+  return endpoint;
+}
+
 TcpAddress address_of_endpoint(const tcp::endpoint& endpoint) {
   return {endpoint.address().to_string(), endpoint.port()};
 }
@@ -53,6 +70,8 @@ TcpAddress parse_address(const std::string& text, const std::string& source) {
     const auto [last, error] = std::from_chars(text.data() + colon + 1, end, address.port);
     if (address.host.size() > 2 && address.host.front() == '[' && address.host.back() == ']')
       address.host = address.host.substr(1, address.host.size() - 2);
+    else if (address.host.find(':') != std::string::npos)
+      throw Error(ExitCode::kUsage, source + " " + text + ": write an IPv6 address in brackets, such as [::1]:29400");
     if (error == std::errc{} && last == end && !address.host.empty() && address.port > 0 && address.port < 65536)
       return address;
   }
@@ -70,6 +89,7 @@ Socket listen_at(const TcpAddress& address) {
   boost::asio::io_context context;
   error_code error;
   for (const auto& each : resolve(context, address, error)) {
+    refuse_all_addresses(each.endpoint());
     tcp::acceptor acceptor(context);
     acceptor.open(each.endpoint().protocol(), error);
     if (!error) acceptor.set_option(boost::asio::socket_base::reuse_address(true), error);
@@ -88,19 +108,13 @@ Socket listen_on(int descriptor) {
   Socket listener(descriptor);
   if (::listen(descriptor, SOMAXCONN) != 0)
     throw Error(ExitCode::kUsage, "descriptor " + std::to_string(descriptor) + " is no socket that can listen");
+  refuse_all_addresses(endpoint_of(listener));
   fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
   fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return listener;
 }
 
-TcpAddress address_of(const Socket& socket) {
-  tcp::endpoint endpoint;
-  auto length = static_cast<socklen_t>(endpoint.capacity());
-  if (getsockname(socket.descriptor(), endpoint.data(), &length) != 0)
-    throw Error(ExitCode::kResource, "getsockname failed for a socket of the job");
-  endpoint.resize(length);
-  return address_of_endpoint(endpoint);
-}
+TcpAddress address_of(const Socket& socket) { return address_of_endpoint(endpoint_of(socket)); }
 
 std::optional<Socket> accept_from(const Socket& listener) {
   const int descriptor = ::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -36,12 +36,13 @@ struct TcpAddress {
   int port = 0;
 };
 
-// "HOST:PORT", "[::1]:PORT". Throws Error(kUsage); `source` says where the text comes from, such as "--meet".
+// "HOST:PORT", "[::1]:PORT"; an IPv6 address needs the brackets. Throws Error(kUsage); `source` says where the text
+// comes from, such as "--meet".
 TcpAddress parse_address(const std::string& text, const std::string& source);
 std::string text_of(const TcpAddress& address);
 
 // Listens on one address only. Port 0: a free one. Throws Error(kUsage) if the address is not one of this host, or is
-// in use.
+// in use, or stands for all addresses of the host (0.0.0.0, ::).
 Socket listen_at(const TcpAddress& address);
 // Takes over a socket that the caller has bound, and listens on it.
 Socket listen_on(int descriptor);

@@ -22,14 +22,27 @@ class PlanProgram : public testing::Test {
 
 std::unique_ptr<Place> PlanProgram::place_;
 
-TEST_F(PlanProgram, prints_a_table_for_each_communicator_and_what_is_assumed) {
+TEST_F(PlanProgram, prints_one_ranked_table_what_is_assumed_and_what_is_first) {
   const Ended ended = expect_output(0, place_->eave("plan run"),
-                                    {"allreduce\n", "local-sgd, tau 10\n", "easgd, tau 3\n", "easgd-tree, tau ",
-                                     "easgd-async, tau ", "gossip, tau ", "\nassumed:\n",
+                                    {"ranks   method", " allreduce ", "local-sgd, tau 10", "easgd, tau 3",
+                                     "easgd-tree, tau ", "easgd-async, tau ", "gossip, tau ", "\nassumed:\n",
                                      "125.0 MB/s each way per host "
                                      "(that of the run's shaped link)",
                                      "the run is too short to plan well: its ranks computed for 0."});
-  expect_parts(ended.output, {"\n 4096   "});
+  expect_parts(ended.output, {"\n4096 ", "\n- on 4096 ranks, ", " is first (", "no larger plan has been compared"});
+}
+
+TEST_F(PlanProgram, ranks_methods_within_each_number_of_ranks) {
+  expect_end(0, place_->eave(
+                    "plan run --ranks 8,2 --network-rate 1mbit --communicators allreduce,local-sgd --json plan.json"));
+  const auto plan = json_in(*place_, "plan.json");
+  EXPECT_EQ(plan.at("ranking").size(), 2u);
+  const std::string first = plan.at("ranking")[0];
+  EXPECT_EQ(first.rfind("on 2 ranks, local-sgd, tau 10 is first (", 0), 0u) << first;
+  EXPECT_NE(first.find("; the difference exceeds the model's error of 3 % and 5 %"), std::string::npos) << first;
+  const auto& row = plan.at("plans")[0].at("rows")[0];
+  EXPECT_DOUBLE_EQ(row.at("model_error").get<double>(), 0.05);
+  EXPECT_NEAR(row.at("speed").get<double>(), row.at("ranks").get<double>() * row.at("efficiency").get<double>(), 1e-6);
 }
 
 TEST_F(PlanProgram, writes_as_json_what_the_run_and_the_options_say) {
@@ -90,7 +103,7 @@ TEST_F(PlanProgram, prints_nothing_as_0_that_is_not) {
           "plan run --ranks 2 --communicators allreduce --network-rate 1b/s --host-rate 1bit --network-delay 7ns "
           "--message-time 3ns"),
       {"delay 0.007 us", "0.003 us for each message", "within a host 0.12 B/s per rank"});
-  const std::string row = ended.output.substr(ended.output.find("\n    2 "), 120);
+  const std::string row = ended.output.substr(ended.output.find("\n2 "), 120);
   EXPECT_EQ(row.find(" 0 "), std::string::npos) << row;
 }
 

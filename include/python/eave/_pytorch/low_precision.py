@@ -23,10 +23,13 @@ class LowPrecision:
         self._values = [value for _, value, _ in found]
         self._gradients = [gradient for _, _, gradient in found]
         self._masters = [torch.nn.Parameter(value) for value in self._values] if has_masters else []
+        self.has_masters = bool(self._masters)
 
     def read(self) -> None:
         """Copies the parameters' values into the vector. A master weight is replaced only where the parameter no longer is
         its rounding, because somebody else has changed it."""
+        if not self.parameters:
+            return
         import torch
         with torch.no_grad():
             for each, value in zip(self.parameters, self._values):
@@ -37,6 +40,8 @@ class LowPrecision:
 
     def write(self) -> None:
         """Rounds the vector's values into the parameters."""
+        if not self.parameters:
+            return
         import torch
         with torch.no_grad():
             for each, value in zip(self.parameters, self._values):

@@ -1,11 +1,12 @@
 """The trained parameters of a model as one vector, and their gradients as another."""
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING, Any, Iterator
 
 from .._error import USAGE, Error
+from .gradients import Gradients
 from .low_precision import LowPrecision
+from .structure import Structure
 from .tensors import flatten, parts_of, require_same_model
 
 if TYPE_CHECKING:
@@ -28,18 +29,17 @@ class ParameterVector:
         self.parameters = [each for _, each in self.trained]
         self._known = {id(each) for each in self.parameters}
         self.values = flatten(self.parameters)
-        self.gradients = torch.zeros_like(self.values)
         self._address = self.values.data_ptr()
         self._parts = parts_of(self.values, self.parameters)
-        self.gradient_parts = parts_of(self.gradients, self.parameters)
+        self.gradients = Gradients(self.parameters, self.names, torch.empty_like(self.values))
         self._kinds = [(each.shape, each.dtype, each.device) for each in self.parameters]
         self._places = [(part.data_ptr(), part.shape, part.stride()) for part in self._parts]
         self._full = [each for each in self.parameters if each.dtype == torch.float32]
         self._addresses = [each.data_ptr() for each in self._full]
-        self._fits = [each.dtype == torch.float32 for each in self.parameters]
-        self.is_float32 = all(self._fits)
-        self.low = LowPrecision(self.parameters, self._parts, self.gradient_parts, has_masters)
-        self._version = self.gradients._version
+        self.is_float32 = len(self._full) == len(self.parameters)
+        self.low = LowPrecision(self.parameters, self._parts, self.gradients.parts, has_masters)
+        self._structure = Structure(model, optimizer, self.holds)
+        self._layout = self._list_layout()
 
     def holds(self, parameter: torch.Tensor) -> bool:
         return id(parameter) in self._known
@@ -51,9 +51,20 @@ class ParameterVector:
     def read(self, call: str) -> None:
         """Makes `values` those of the parameters, wherever they lie now. Raises an Error if the model no longer is the one
         that the vector was made of."""
-        self._refuse_unknown(call)
-        self._take_moved(call)
+        if not self._structure.is_known():
+            self._refuse_unknown(call)
+            self._structure.note()
+        if self._list_layout() != self._layout:
+            self._take_moved(call)
+            self._layout = self._list_layout()
         self.low.read()
+
+    def _list_layout(self) -> list[Any]:
+        """Where the parameters lie and how. It differs from self._layout if one of them has changed in this."""
+        import torch
+        every = self.parameters
+        return [self.values.data_ptr(), *map(torch.Tensor.data_ptr, every), *map(torch.Tensor.size, every),
+                *map(torch.Tensor.stride, every)]
 
     def read_again(self, call: str) -> None:
         """As read, after an optimizer's step since the last read: no parameter has come, and none has another shape."""
@@ -93,45 +104,6 @@ class ParameterVector:
         if self.values.data_ptr() != self._address:
             raise Error(USAGE, f"{call}: the parameters lie elsewhere than when the Averager was made, as after "
                                "share_memory(): call that before")
-
-    def has_new_gradients(self) -> bool:
-        """Whether a gradient has been computed since the last step."""
-        import torch
-        return any(each.grad is not None and each.grad.data_ptr() != part.data_ptr()
-                   for each, part in zip(self.parameters, self.gradient_parts)) or \
-            (self.gradients._version != self._version and any(each.grad is not None for each in self.parameters))
-
-    def end_step(self) -> None:
-        self._version = self.gradients._version
-
-    def collect_gradients(self, *further_flags: bool) -> Any:
-        """Copies gradients that are not views of the gradient vector into it; zero_grad may have dropped the views.
-        Returns a flag per parameter, whether it has a gradient, and then `further_flags`."""
-        import torch
-        flags = [False] * len(self.parameters) + list(further_flags)
-        has_gradient = (ctypes.c_uint8 * len(flags))(*flags)
-        for number, (each, part) in enumerate(zip(self.parameters, self.gradient_parts)):
-            gradient = each.grad
-            if gradient is None:
-                part.zero_()
-                continue
-            if gradient.layout != torch.strided:
-                raise Error(USAGE, f"step: the gradient of '{self.names[number]}' is sparse; expected a dense one "
-                                   "(sparse=False)")
-            if gradient.data_ptr() != part.data_ptr():
-                part.copy_(gradient)
-            has_gradient[number] = 1
-        return has_gradient
-
-    def spread_gradients(self, has_gradient: Any) -> None:
-        """Makes the gradients of the parameters views of the gradient vector; None where no rank has one."""
-        import torch
-        for each, part, has, fits in zip(self.parameters, self.gradient_parts, has_gradient, self._fits):
-            if fits or not has:
-                each.grad = part if has else None
-            elif each.grad is None:
-                each.grad = torch.empty_like(each)
-        self.low.round_gradients()
 
 
 def _describe(shape: torch.Size, dtype: torch.dtype, device: torch.device) -> str:

@@ -1,0 +1,38 @@
+"""The parts of a model and an optimizer that must stay as they were when an Averager was made."""
+from __future__ import annotations
+
+from itertools import chain
+from operator import is_
+from typing import TYPE_CHECKING, Any, Callable
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Structure:
+    """Tells cheaply whether the modules of a model, their parameters, and the parameters of an optimizer are still the same
+    objects, and whether those that were frozen still are. A step looks at it, and looks closer only if it is not so."""
+
+    def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, holds: Callable[[Any], bool]) -> None:
+        self._model, self._optimizer, self._holds = model, optimizer, holds
+        self.note()
+
+    def note(self) -> None:
+        """Takes the structure of now as the one that is known."""
+        self._dictionaries = [each for module in self._model.modules() for each in (module._parameters, module._modules)]
+        self._objects = self._list_objects()
+        self._frozen = [each for each in self._objects if _is_parameter(each) and not self._holds(each)]
+
+    def _list_objects(self) -> list[Any]:
+        groups = (group["params"] for group in self._optimizer.param_groups)
+        return list(chain(chain.from_iterable(map(dict.values, self._dictionaries)), chain.from_iterable(groups)))
+
+    def is_known(self) -> bool:
+        objects = self._list_objects()
+        return len(objects) == len(self._objects) and all(map(is_, objects, self._objects)) and \
+            not any(each.requires_grad for each in self._frozen)
+
+
+def _is_parameter(each: Any) -> bool:
+    import torch
+    return isinstance(each, torch.Tensor)

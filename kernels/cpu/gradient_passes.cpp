@@ -1,0 +1,67 @@
+#include "kernels/cpu/gradient_passes.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "kernels/cpu/finite.h"
+#include "kernels/cpu/multiversion.h"
+
+namespace eave::cpu {
+namespace {
+
+constexpr std::size_t kPart = 4096;  // values between two looks at what has been found
+
+// Without branches in the loops, so that one instruction handles eight or sixteen values. Negative if one of the values
+// is not finite.
+EAVE_MULTIVERSION std::int32_t sign_of(const float* values, std::size_t count) {
+  std::int32_t sign = 0;
+  for (std::size_t i = 0; i < count; ++i) sign |= kInfinite - 1 - magnitude_of(values[i]);
+  return sign;
+}
+
+EAVE_MULTIVERSION std::int32_t copy_values(float* into, const float* from, std::size_t count) {
+  std::int32_t sign = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float value = from[i];
+    sign |= kInfinite - 1 - magnitude_of(value);
+    into[i] = value;
+  }
+  return sign;
+}
+
+EAVE_MULTIVERSION std::int32_t copy_part(float* into, const float* from, float weight, std::size_t count) {
+  std::int32_t sign = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float value = from[i];
+    sign |= kInfinite - 1 - magnitude_of(value);
+    into[i] = weight * value;
+  }
+  return sign;
+}
+
+EAVE_MULTIVERSION std::uint64_t sum_of_squares(const float* values, std::size_t count) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t bits = std::bit_cast<std::uint32_t>(values[i]);
+    sum += bits * bits;
+  }
+  return sum;
+}
+
+}  // namespace
+
+bool all_finite(const float* values, std::size_t count) {
+  for (std::size_t at = 0; at < count; at += kPart)
+    if (sign_of(values + at, std::min(kPart, count - at)) < 0) return false;
+  return true;
+}
+
+bool copy_weighted(float* into, const float* from, float weight, std::size_t count) {
+  if (weight != 1) return copy_part(into, from, weight, count) >= 0;
+  // A product with 1 could still turn a denormal number into 0, if the thread flushes them.
+  return into == from ? all_finite(from, count) : copy_values(into, from, count) >= 0;
+}
+
+std::uint64_t fingerprint(const float* values, std::size_t count) { return sum_of_squares(values, count); }
+
+}  // namespace eave::cpu

@@ -1,0 +1,205 @@
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <set>
+
+#include "app/commands/suggest_parts.h"
+#include "app/compare/program_launch.h"
+#include "app/main/commands.h"
+#include "app/options/shared_options.h"
+#include "base/options/number_text.h"
+#include "base/options/quantities.h"
+#include "eave/check.h"
+#include "eave/communicator.h"
+#include "report/record/config.h"
+
+namespace eave {
+namespace {
+
+// Settings that shortened or watched the run, or that belong to its place and its machine.
+constexpr std::array kOfThatRun = {
+    "run-dir",     "overwrite",        "resume",          "checkpoint",       "checkpoint-dir", "max-steps",
+    "max-samples", "stop-at-accuracy", "stop-after-time", "stop-after-bytes", "log-every",      "trace",
+    "tensorboard", "progress",         "config",          "print-config",     "inject-fault",   "communicator",
+    "lr",          "plugin-file",      "format"};
+// An imitated network stays if the figures of the network are the run's.
+constexpr std::array kOfNetwork = {"shape-rate", "shape-delay", "shape-jitter"};
+
+class TrainWords {
+ public:
+  TrainWords(const SuggestQuestion& question, const Suggestion& suggestion)
+      : question_(question),
+        suggestion_(suggestion),
+        settings_(question.runs[question.basis].record.settings),
+        line_(train_command_line()) {
+    for (const char* name : kOfThatRun) left_out_.insert(name);
+    if (!question.has_network_of_runs || suggestion.ranks == 1) left_out_.insert(kOfNetwork.begin(), kOfNetwork.end());
+    CommandLine transport("");
+    add_transport(transport);
+    const OptionValues declared = transport.declared();
+    for (const auto& [name, unused] : declared.entries()) left_out_.insert(name);
+    if (!suggestion.rate.keeps_scaling) left_out_.insert("lr-scaling");
+    if (setting_in(settings_, "batch-means") == "total") left_out_.insert({"batch", "batch-means"});
+    if (method() != setting_in(settings_, "communicator")) leave_out_options_of_method();
+  }
+
+  std::string method() const { return suggestion_.chosen ? suggestion_.chosen->method.name : "none"; }
+
+  // The words after `eave train`.
+  Words make() const {
+    Words words = {"--communicator", method()};
+    if (suggestion_.chosen && has_option("tau")) append(words, "tau", std::to_string(suggestion_.chosen->method.tau));
+    append(words, settings_of_training());
+    if (!suggestion_.rate.lr.empty()) append(words, "lr", suggestion_.rate.lr);
+    if (is_threads() && suggestion_.ranks > 1) {
+      append(words, "transport", "threads");
+      append(words, "ranks", std::to_string(suggestion_.ranks));
+    }
+    append(words, "run-dir", run_directory());
+    line_.parse(words);  // throws if eave would refuse its own advice
+    return words;
+  }
+
+  // Model, data, batch and optimizer: the options that differ from their defaults, as options of a line.
+  Words settings_of_training() const {
+    Words words;
+    const OptionValues defaults = line_.parse(chosen_members());
+    for (const CommandLine::Group& group : line_.groups()) {
+      for (const OptionSpec& option : group.options) {
+        const std::string text = setting_in(settings_, option.name);
+        const bool is_wanted = !text.empty() && !left_out_.contains(option.name) && option.name != "tau";
+        const std::string& usual = defaults.given(option.name) ? option.default_text : defaults.entry(option.name).text;
+        if (is_wanted && !is_same_value(text, usual)) append(words, option.name, text);
+      }
+    }
+    if (left_out_.contains("batch"))
+      append(words, "batch", number_text(question_.runs[question_.basis].plan->basis.samples_per_step));
+    return words;
+  }
+
+  // Threads of one process are on one host, unless the run only imitated links.
+  bool is_threads() const {
+    const bool is_one_host = question_.report.network.hosts(suggestion_.ranks) == 1 || question_.has_network_of_runs;
+    return setting_in(settings_, "transport") == "threads" && is_one_host;
+  }
+
+ private:
+  static void append(Words& words, const std::string& name, const std::string& text) {
+    words.insert(words.end(), {"--" + name, text});
+  }
+  static void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+
+  bool has_option(const std::string& name) const {
+    const CommunicatorKind& kind = find_kind(communicator_kinds(), method());
+    return std::ranges::find(kind.options, name, &OptionSpec::name) != kind.options.end();
+  }
+
+  // The options of the run's method, unless the advised one has them too, which then has its own defaults.
+  void leave_out_options_of_method() {
+    for (const CommunicatorKind& kind : communicator_kinds())
+      for (const OptionSpec& option : kind.options) left_out_.insert(option.name);
+    if (find_kind(communicator_kinds(), method()).traits.compresses == false) left_out_.insert("compression");
+  }
+
+  // The selectors that decide which defaults hold.
+  Words chosen_members() const {
+    Words words = {"--communicator", method()};
+    for (const char* name : {"data", "optimizer", "compression"}) {
+      const std::string text = setting_in(settings_, name);
+      if (!text.empty() && !left_out_.contains(name)) append(words, name, text);
+    }
+    return words;
+  }
+
+  // A directory beside the run's, or beside its comparison's, which does not exist yet.
+  std::string run_directory() const {
+    std::error_code error;
+    std::filesystem::path place =
+        std::filesystem::path(question_.runs[question_.basis].name).lexically_normal().parent_path();
+    if (std::filesystem::exists(place / "comparison.json", error)) place = place.parent_path();
+    const std::string name = method() + "-" + std::to_string(suggestion_.ranks);
+    std::filesystem::path path = place / name;
+    for (int number = 2; std::filesystem::exists(path, error); ++number)
+      path.replace_filename(name + "-" + std::to_string(number));
+    return path.string();
+  }
+
+  const SuggestQuestion& question_;
+  const Suggestion& suggestion_;
+  const std::map<std::string, std::string>& settings_;
+  const CommandLine line_;
+  std::set<std::string> left_out_;
+};
+
+Words mpirun_words(int ranks, Words program) {
+  if (ranks == 1) return program;
+  Words words = {"mpirun", "-np", std::to_string(ranks)};
+  words.insert(words.end(), program.begin(), program.end());
+  return words;
+}
+
+std::string program_of(const SuggestQuestion& question) {
+  return setting_in(question.runs[question.basis].record.settings, "program");
+}
+
+// Where the ranks run; "" if one host is enough.
+std::string place_of(const SuggestQuestion& question, const Suggestion& suggestion) {
+  const PlanNetwork& network = question.report.network;
+  const int hosts = network.hosts(suggestion.ranks);
+  if (hosts == 1 || suggestion.ranks == 1) return "";
+  return "with " + count_text(network.ranks_of_host(suggestion.ranks), "rank") + " on each of " +
+         count_text(hosts, "host") + ": give mpirun your list of hosts, or use mpi_launch/run-hosts";
+}
+
+RecommendedLine line_of_program(const SuggestQuestion& question, const Suggestion& suggestion) {
+  RecommendedLine line{shell_text(mpirun_words(suggestion.ranks, {"python3", program_of(question)})), "",
+                       place_of(question, suggestion)};
+  if (!suggestion.chosen) return line;
+  const PlanMethod& method = suggestion.chosen->method;
+  line.averager = "eave.Averager(model, optimizer, \"" + method.name + "\"";
+  if (name_of(method) != method.name) line.averager += ", tau=" + std::to_string(method.tau);
+  line.averager += ")";
+  return line;
+}
+
+std::string rates_around(const std::string& lr) {
+  const double rate = number_in({{"lr", lr}}, "lr");
+  return number_text(rate / 2) + "," + lr + "," + number_text(2 * rate);
+}
+
+}  // namespace
+
+RecommendedLine recommended_line(const SuggestQuestion& question, const Suggestion& suggestion) {
+  if (!program_of(question).empty()) return line_of_program(question, suggestion);
+  const TrainWords train(question, suggestion);
+  Words words = {"eave", "train"};
+  const Words more = train.make();
+  words.insert(words.end(), more.begin(), more.end());
+  if (train.is_threads()) return {shell_text(words), "", ""};
+  return {shell_text(mpirun_words(suggestion.ranks, words)), "", place_of(question, suggestion)};
+}
+
+std::string comparison_line(const SuggestQuestion& question, const Suggestion& suggestion) {
+  if (suggestion.to_compare.empty()) return "";
+  std::string methods;
+  for (const PlanMethod& method : suggestion.to_compare)
+    methods += (methods.empty() ? "" : ",") + method.name +
+               (name_of(method) == method.name ? "" : ":tau=" + std::to_string(method.tau));
+  const std::string ranks = std::to_string(suggestion.ranks), program = program_of(question);
+  Words words = {"eave", "compare"};
+  if (!program.empty()) words.insert(words.end(), {"--program", "python3 " + program});
+  words.insert(words.end(), {"--communicators", methods, "--ranks", ranks, "--seeds", "5"});
+  if (!suggestion.rate.lr.empty()) words.insert(words.end(), {"--lr", rates_around(suggestion.rate.lr)});
+  if (!program.empty()) return shell_text(words);
+  const TrainWords train(question, suggestion);
+  Words more = train.settings_of_training();
+  if (const auto epochs = std::ranges::find(more, "--epochs"); epochs != more.end()) {
+    words.insert(words.end(), {"--budget", "epochs=" + *(epochs + 1)});
+    more.erase(epochs, epochs + 2);
+  }
+  words.insert(words.end(), more.begin(), more.end());
+  if (train.is_threads()) words.insert(words.end(), {"--transport", "threads"});
+  return shell_text(train.is_threads() ? words : mpirun_words(suggestion.ranks, words));
+}
+
+}  // namespace eave

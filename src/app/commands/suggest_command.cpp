@@ -1,0 +1,174 @@
+// Implements `eave suggest`: recommends a command line from short runs and the network's figures.
+#include <algorithm>
+#include <cstdio>
+
+#include "app/commands/planned_network.h"
+#include "app/commands/suggest_parts.h"
+#include "app/main/command_line.h"
+#include "app/main/commands.h"
+#include "app/main/launch.h"
+#include "app/main/plugins.h"
+#include "app/options/shared_options.h"
+#include "base/files/output_file.h"
+#include "base/files/user_path.h"
+#include "base/options/option_values.h"
+#include "base/options/spelling.h"
+#include "base/printable.h"
+#include "eave/check.h"
+#include "report/plan/plan_network.h"
+#include "report/record/config.h"
+#include "report/suggest/suggestion.h"
+
+namespace eave {
+
+CommandLine suggest_command_line() {
+  CommandLine line(
+      "usage: eave suggest RUN_DIR... [options]\n\nRecommends a command line: which method, how many ranks, which tau "
+      "and "
+      "learning rate. Says why, where each figure was\nmeasured, and what is not known. RUN_DIR is the --run-dir of a "
+      "short run, "
+      "the --output of eave compare, or the directory\nof an eave.Run. Runs of one rank and of several, and of several "
+      "methods, "
+      "make it surer.");
+  line.add_group("Question", {{"ranks", OptionType::kInteger, "",
+                               "ranks that you could start (default: as many as the runs had at most)"},
+                              {"communicators",
+                               OptionType::kText,
+                               "local-sgd,easgd,easgd-async",
+                               "methods to consider beside allreduce, the first preferred where they are equally fast",
+                               {},
+                               planned_names()}});
+  std::vector<OptionSpec> cluster = cluster_options();
+  cluster.push_back({"bench-comm", OptionType::kPath, "",
+                     "file that eave bench-comm printed on your hosts: gives --network-rate and --network-delay, or "
+                     "--host-rate if it ran on one host"});
+  line.add_group("Cluster", cluster);
+  line.add_group("Methods of your own", {plugin_option()});
+  line.add_group("Output", {{"json", OptionType::kPath, "", "file for the suggestion as JSON"}});
+  return line;
+}
+
+namespace {
+
+struct SuggestRequest {
+  std::vector<std::filesystem::path> directories;
+  OptionValues values;
+  std::vector<std::string> methods;
+};
+
+SuggestRequest read_suggest_request(const CommandLine& line, const std::vector<std::string>& words) {
+  const WordsApart apart = part_names(words);
+  SuggestRequest request{{}, line.parse(apart.options), {"allreduce"}};
+  require_loaded(request.values);
+  check_output_options(request.values, {"json"});
+  if (apart.names.empty())
+    throw Error(ExitCode::kUsage, "no run directory given; expected eave suggest RUN_DIR... [options]");
+  for (const std::string& name : apart.names) request.directories.push_back(path_of_word(name, "RUN_DIR"));
+  const std::vector<std::string> known = planned_names();
+  for (const std::string& name : list_of(request.values, "communicators")) {
+    if (std::ranges::find(known, name) == known.end())
+      refuse_option(
+          request.values, "communicators",
+          "'" + name + "' cannot be planned; expected some of " + comma_list(known) + did_you_mean(name, known));
+    if (name != "allreduce") request.methods.push_back(name);
+  }
+  if (request.values.has("ranks")) request.values.integer("ranks", 1, 1 << 16);
+  return request;
+}
+
+// The methods with each tau that may be advised, and with those of the runs.
+std::vector<PlanMethod> methods_to_try(const std::vector<std::string>& names, const std::vector<SuggestRun>& runs) {
+  std::vector<PlanMethod> methods;
+  for (const std::string& name : names) {
+    const CommunicatorKind& kind = *find_method(name);
+    const PlanMethod method{.name = name, .pattern = kind.traits.exchanges};
+    const bool has_tau = method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone &&
+                         std::ranges::find(kind.options, "tau", &OptionSpec::name) != kind.options.end();
+    std::vector<std::int64_t> taus = {1};
+    if (has_tau) taus.assign(kPeriods.begin(), kPeriods.end());
+    for (const SuggestRun& run : runs) {
+      const double tau = number_in(run.record.settings, "tau");
+      if (has_tau && setting_in(run.record.settings, "communicator") == name && tau >= 1 && tau <= (1 << 20))
+        taus.push_back(static_cast<std::int64_t>(tau));
+    }
+    std::ranges::sort(taus);
+    const auto repeated = std::ranges::unique(taus);
+    taus.erase(repeated.begin(), repeated.end());
+    for (const std::int64_t tau : taus) {
+      methods.push_back(method);
+      methods.back().tau = tau;
+      methods.back().global_tau = 10 * tau;
+      methods.back().hiding_steps = 1;
+    }
+  }
+  return methods;
+}
+
+void take_bench(const OptionValues& values, PlanReport& report) {
+  if (!values.has("bench-comm")) return;
+  const std::string file = values.text("bench-comm");
+  const BenchNetwork bench = read_bench_table(file);
+  const std::string source = "measured in " + file;
+  if (bench.hosts == 1) {
+    if (values.has("host-rate"))
+      refuse_option(values, "host-rate", "contradicts --bench-comm, which measured it; give one");
+    report.network.host_bytes_per_second = bench.bytes_per_second;
+    report.sources.host_rate = source;
+    return;
+  }
+  if (values.has("network-rate"))
+    refuse_option(values, "network-rate", "contradicts --bench-comm, which measured it; give one");
+  report.network.bytes_per_second = bench.bytes_per_second;
+  report.sources.rate = source;
+  if (values.has("network-delay")) return;
+  report.network.delay_seconds = *bench.delay_seconds;
+  report.sources.delay = source;
+}
+
+int ranks_of(const OptionValues& values, const std::vector<SuggestRun>& runs) {
+  if (values.has("ranks")) return static_cast<int>(values.integer("ranks", 1, 1 << 16));
+  int most = 1;
+  for (const SuggestRun& run : runs) most = std::max(most, run.record.ranks);
+  if (most == 1)
+    throw Error(ExitCode::kUsage, "the runs had one rank each: say how many ranks you could start, such as --ranks 4");
+  return most;
+}
+
+SuggestQuestion question_of(const SuggestRequest& request) {
+  SuggestRuns read = read_suggest_runs(request.directories);
+  for (const std::string& sentence : read.left_out) print_warning(sentence);
+  SuggestQuestion question{.report = {}, .runs = std::move(read.runs), .basis = read.basis, .methods = {}};
+  question.ranks = ranks_of(request.values, question.runs);
+  const SuggestRun& basis = question.runs[question.basis];
+  question.report.directory = basis.name;
+  question.report.run = *basis.plan;
+  take_from_run(question.report);
+  take_given(request.values, question.report);
+  take_bench(request.values, question.report);
+  for (const char* option : {"network-rate", "network-delay", "host-rate", "ranks-per-host", "bench-comm"})
+    if (request.values.has(option)) question.has_network_of_runs = false;
+  question.methods = methods_to_try(request.methods, question.runs);
+  return question;
+}
+
+}  // namespace
+
+int suggest_command(const std::vector<std::string>& words, const char* const* environment) {
+  if (const int code = load_plugins(words, environment); code != 0) return code;
+  const CommandLine line = suggest_command_line();
+  SuggestRequest request;
+  const auto answer = [&] {
+    const SuggestQuestion question = question_of(request);
+    const Suggestion suggestion = suggest(question);
+    const RecommendedLine recommended = recommended_line(question, suggestion);
+    const SuggestedCommands commands{recommended.command, recommended.averager, recommended.place,
+                                     comparison_line(question, suggestion)};
+    std::fputs(suggestion_text(suggestion, commands).c_str(), stdout);
+    if (request.values.has("json"))
+      write_file_atomically(OutputPath::of_person(request.values.text("json")), suggestion_json(suggestion, commands));
+  };
+  return run_command_once(
+      words, line.help(), [&] { request = read_suggest_request(line, words); }, answer);
+}
+
+}  // namespace eave

@@ -1,0 +1,167 @@
+// The part of a step of Averager between begin_step and the optimizer: gradients are taken over, checked and averaged.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/options/number_text.h"
+#include "c/averager.h"
+#include "eave/check.h"
+#include "kernels/cpu/gradient_passes.h"
+
+namespace eave {
+
+// The first value stays behind, so that before_update can still tell other ranks by NaN that the loss is not finite.
+void Averager::gradient_ready(std::size_t first, std::size_t count) {
+  if (stage_ != Stage::kComputing)
+    throw Error(ExitCode::kUsage, "gradient_ready is out of turn: it comes between begin_step and before_update");
+  if (!communicator_->wants_gradients()) return;
+  if (first > ready_ || count != ready_ - first)
+    throw Error(ExitCode::kUsage, "gradient_ready: " + count_text(static_cast<std::int64_t>(count), "gradient") +
+                                      " from " + std::to_string(first) + " on; expected a part that ends before " +
+                                      std::to_string(ready_) + ", because parts come from the end without gaps");
+  const std::size_t begin = std::max<std::size_t>(first, 1);
+  if (begin >= ready_) return;
+  const Slice part = replica_.gradients.subspan(begin, ready_ - begin);
+  const bool is_finite = step_.samples == 0 || this->is_finite(part);
+  weigh_gradients(part, is_finite || !is_compressed(), false);
+  pass_on(part, is_finite);
+}
+
+void Averager::pass_on(Slice part, bool is_finite) {
+  are_ready_finite_ = are_ready_finite_ && is_finite;
+  ready_ -= part.size();
+  communicator_->gradient_ready(part);
+}
+
+void Averager::gradients_ready(const GradientParts& parts, std::size_t first) {
+  if (stage_ != Stage::kComputing)
+    throw Error(ExitCode::kUsage, "gradients_ready is out of turn: it comes between begin_step and before_update_from");
+  require_whole(parts);
+  if (!communicator_->wants_gradients()) return;
+  std::size_t begin = 0;
+  for (std::size_t k = 0; k < first; ++k) begin += parts.counts[k];
+  begin = std::max<std::size_t>(begin, 1);
+  if (begin >= ready_) return;
+  fingerprints_.resize(parts.counts.size());
+  first_ready_ = std::min(first_ready_, parts.counts.size());
+  for (; first_ready_ > first; --first_ready_) fingerprints_[first_ready_ - 1] = fingerprint(parts, first_ready_ - 1);
+  const Slice part = replica_.gradients.subspan(begin, ready_ - begin);
+  const bool is_finite = take_over(parts, begin, ready_) || step_.samples == 0;
+  if (step_.samples == 0 || (!is_finite && is_compressed())) replica_.device->fill(part, 0);
+  pass_on(part, is_finite);
+}
+
+void Averager::require_whole(const GradientParts& parts) const {
+  std::size_t all = 0;
+  for (const std::size_t count : parts.counts) all += count;
+  if (is_on_gpu() || parts.values.size() != parts.counts.size() || all != size())
+    throw Error(ExitCode::kUsage, "gradients that lie apart: expected " + std::to_string(size()) +
+                                      " of them, in host memory; there are " + std::to_string(all));
+}
+
+std::uint64_t Averager::fingerprint(const GradientParts& parts, std::size_t tensor) {
+  return parts.values[tensor] ? cpu::fingerprint(parts.values[tensor], parts.counts[tensor]) : 1;
+}
+
+// Whether a gradient is another one now than when it was handed over.
+bool Averager::have_changed(const GradientParts& parts) const {
+  for (std::size_t k = first_ready_; k < parts.counts.size(); ++k)
+    if (fingerprint(parts, k) != fingerprints_[k]) return true;
+  return false;
+}
+
+// Writes the gradients, with their weight, into elements `begin` to `end` of the vector. Returns whether all are
+// finite.
+bool Averager::take_over(const GradientParts& parts, std::size_t begin, std::size_t end) {
+  const float weight = step_.samples == 0 ? 1 : communicator_->gradient_weight(step_);
+  bool is_finite = true;
+  std::size_t at = 0;
+  for (std::size_t k = 0; k < parts.counts.size() && at < end; at += parts.counts[k++]) {
+    const std::size_t from = std::max(at, begin), to = std::min(at + parts.counts[k], end);
+    if (from >= to) continue;
+    const Slice into = replica_.gradients.subspan(from, to - from);
+    if (!parts.values[k]) {
+      replica_.device->fill(into, 0);
+    } else if (!cpu::copy_weighted(into.data(), parts.values[k] + (from - at), weight, into.size())) {
+      is_finite = false;
+    }
+  }
+  return is_finite;
+}
+
+bool Averager::are_finite(const GradientParts& parts) {
+  for (std::size_t k = 0; k < parts.counts.size(); ++k)
+    if (parts.values[k] && !cpu::all_finite(parts.values[k], parts.counts[k])) return false;
+  return true;
+}
+
+bool Averager::before_update(double loss_sum, TensorFlags has_gradient, const GradientParts& parts) {
+  enter(Stage::kComputing, Stage::kUpdating, "before_update");
+  if (!parts.counts.empty()) require_whole(parts);
+  if (sample_count_->is_under_way()) step_.samples_everywhere = sample_count_->wait().samples;
+  averages_ = communicator_->wants_gradients();
+  exchanges_ = averages_ ? 1 : 0;
+  const std::vector<std::uint8_t> own(has_gradient.begin(), has_gradient.end());
+  Told told = average(loss_sum, has_gradient, parts, have_changed(parts));
+  if (told.any_changed) {  // all ranks are told
+    std::ranges::copy(own, has_gradient.begin());
+    ready_ = size();
+    are_ready_finite_ = true;
+    told = average(loss_sum, has_gradient, parts, false);
+    exchanges_ = 2;
+  }
+  // A sum of finite gradients may overflow. Every rank finds the same.
+  if (averages_) told.is_whole = told.where.empty() && is_finite(replica_.gradients);
+  judge_gradients(told.is_whole, told.where);
+  return !is_left_out_ && communicator_->updates(step_);
+}
+
+// Begins the exchange of the gradients that have not been handed over, and waits for the exchange of all.
+Averager::Told Averager::average(double loss_sum, TensorFlags has_gradient, const GradientParts& parts, bool changed) {
+  const bool tells = averages_ && workers_ > 1 && (!has_gradient.empty() || is_compressed());
+  Told told;
+  const bool is_finite = take_rest(parts, averages_ && !tells);
+  told.is_whole = std::isfinite(loss_sum) && is_finite;
+  step_.loss_sum = told.is_whole ? loss_sum : 0;
+  const Slice rest = replica_.gradients.first(ready_);
+  const bool has_weight = !parts.counts.empty() && told.is_whole && step_.samples > 0;
+  if (uses_vector(parts) && !has_weight) weigh_gradients(rest, told.is_whole, averages_ && !tells);
+  // All sums of gradients begin before that of the flags, because ranks hand over parts at different times.
+  if (averages_) communicator_->gradient_ready(rest);
+  if (tells) flags_->start(told.is_whole, step_.samples > 0, changed, has_gradient);
+  // Pulls before the optimizer's step, so from the values at which the gradients were computed.
+  if (const std::optional<Pull> pull = communicator_->before_update(step_))
+    replica_.device->pull_parameters(replica_.parameters, *pull, step_.ahead);
+  replica_.device->wait();
+  if (tells) told.where = flags_->finish(has_gradient, told.any_changed);
+  return told;
+}
+
+// Whether the method reads the vector of gradients in this step, or the caller does afterwards.
+bool Averager::uses_vector(const GradientParts& parts) const {
+  return parts.counts.empty() || averages_ || !traits().uses_optimizer;
+}
+
+// Takes over the gradients that have not been handed over. Returns whether this rank's are finite. If all ranks look at
+// the mean anyway (`is_seen_later`), it returns true.
+bool Averager::take_rest(const GradientParts& parts, bool is_seen_later) {
+  const bool is_apart = !parts.counts.empty();
+  if (is_apart && uses_vector(parts)) {
+    const bool is_finite = take_over(parts, 0, ready_);
+    return step_.samples == 0 || is_seen_later || (are_ready_finite_ && is_finite);
+  }
+  if (step_.samples == 0 || is_seen_later) return true;
+  if (is_apart) return are_finite(parts);
+  return are_ready_finite_ && is_finite(replica_.gradients.first(ready_));
+}
+
+// A value that is not finite stays on its rank. The sum carries NaN to the other ranks only if nothing else tells them.
+void Averager::weigh_gradients(Slice part, bool is_finite, bool tells_by_values) {
+  Device& device = *replica_.device;
+  if (!is_finite || step_.samples == 0)
+    return device.fill(part, !is_finite && tells_by_values ? std::numeric_limits<float>::quiet_NaN() : 0.0f);
+  const float weight = communicator_->gradient_weight(step_);
+  if (weight != 1) device.scale(part, weight);
+}
+
+}  // namespace eave

@@ -1,0 +1,103 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/options/number_text.h"
+#include "base/options/quantities.h"
+#include "report/compare/significance.h"
+#include "report/record/config.h"
+#include "report/record/metric.h"
+#include "report/suggest/trials.h"
+
+namespace eave {
+namespace {
+
+constexpr double kAlikeSamples = 0.02;
+
+bool is_with(const PlanMethod& method, const SuggestRun& run) {
+  if (setting_in(run.record.settings, "communicator") != method.name) return false;
+  const bool has_tau = method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone;
+  return !has_tau || number_in(run.record.settings, "tau") == static_cast<double>(method.tau);
+}
+
+struct Scores {
+  std::vector<double> values;
+  std::vector<std::string> names, seeds;
+  double resolution = 0;  // of an accuracy: one test sample
+  std::string rate;       // the learning rate of these runs
+  std::size_t rates = 0;  // number of rates that were tried
+};
+
+// The scores of the method's runs with its best rate, among runs that saw `samples` samples, nearly; among those that
+// saw as many as the first run if `samples` is 0.
+Scores scores_of(const SuggestQuestion& question, const PlanMethod& method, double& samples) {
+  std::map<std::string, Scores> by_rate;
+  for (const SuggestRun& run : question.runs) {
+    if (!is_with(method, run) || !run.record.summary || run.record.ranks != question.ranks) continue;
+    const auto seen = static_cast<double>(run.record.summary->samples);
+    if (samples == 0) samples = seen;
+    if (std::abs(seen - samples) > kAlikeSamples * samples) continue;
+    Scores& scores = by_rate[setting_in(run.record.settings, "lr")];
+    scores.values.push_back(run.record.summary->evaluation.center.accuracy);
+    scores.names.push_back(run.name);
+    scores.seeds.push_back(setting_in(run.record.settings, "seed"));
+    const auto tested = static_cast<double>(run.record.test_samples);
+    if (is_accuracy(run.record.metric) && tested > 0) scores.resolution = 1 / tested;
+  }
+  Scores best;
+  const Metric& metric = question.runs[question.basis].record.metric;
+  for (auto& [rate, scores] : by_rate) {
+    scores.rate = rate;
+    if (best.values.empty() || goodness(metric, mean_of(scores.values)) > goodness(metric, mean_of(best.values)))
+      best = scores;
+  }
+  best.rates = by_rate.size();
+  return best;
+}
+
+std::string text_of(const std::string& name, const Scores& scores, const Metric& metric) {
+  return name + " " + score_text(metric, mean_of(scores.values)) + " (" +
+         (scores.names.size() == 1 ? scores.names.front() : "mean of " + count_text(std::ssize(scores.names), "run")) +
+         ")";
+}
+
+// Whether several seeds of both leave open which is better, by the rule of comparisons.
+bool may_be_chance(const Scores& one, const Scores& other, const Metric& metric) {
+  const Ranking ranking = rank_methods({{one.seeds, one.values}, {other.seeds, other.values}},
+                                       {metric.lower_is_better, false, std::max(one.resolution, other.resolution)});
+  return !ranking.contrasts.empty() && ranking.contrasts.front().is_known && !ranking.contrasts.front().is_apart;
+}
+
+std::string failure_of(const SuggestQuestion& question, const PlanMethod& method) {
+  for (const SuggestRun& run : question.runs)
+    if (is_with(method, run) && run.record.end == RunEnd::kDiverged) return run.name + " diverged with it";
+  return "";
+}
+
+}  // namespace
+
+Quality quality_of(const SuggestQuestion& question, const PlanMethod& method) {
+  Quality quality;
+  quality.why_not = failure_of(question, method);
+  double samples = 0;
+  const Scores alone = scores_of(question, method, samples);
+  if (alone.rates > 1) quality.best_rate = alone.rate;
+  samples = 0;
+  const Scores reference = scores_of(question, question.methods.front(), samples);
+  if (reference.values.empty()) return quality;
+  const Scores own = scores_of(question, method, samples);
+  if (own.values.empty() || method.name == question.methods.front().name) return quality;
+  const Metric& metric = question.runs[question.basis].record.metric;
+  const double ours = mean_of(own.values), theirs = mean_of(reference.values);
+  const double least = is_accuracy(metric) ? 0.01 : 0.01 * std::abs(theirs);
+  const double behind = goodness(metric, theirs) - goodness(metric, ours);
+  quality.is_known = true;
+  quality.is_one_run_each = own.values.size() == 1 && reference.values.size() == 1;
+  quality.sentence = "after the same samples: " + text_of(method.name, own, metric) + ", " +
+                     text_of(question.methods.front().name, reference, metric);
+  if (quality.why_not.empty() && behind > least && !may_be_chance(reference, own, metric))
+    quality.why_not = quality.sentence;
+  return quality;
+}
+
+}  // namespace eave

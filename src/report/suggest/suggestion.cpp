@@ -1,0 +1,107 @@
+#include "report/suggest/suggestion.h"
+
+#include <algorithm>
+
+#include "base/options/number_text.h"
+#include "base/options/quantities.h"
+#include "report/plan/plan_ranking.h"
+
+namespace eave {
+namespace {
+
+double low(const Trial& trial) { return trial.samples_per_second * (1 - std::min(trial.error, 1.0)); }
+double high(const Trial& trial) { return trial.samples_per_second * (1 + trial.error); }
+
+// Of the trials of one method: the smallest tau whose exchanges cost little, else the fastest.
+const Trial* best_period(const std::vector<Trial>& trials, const std::string& method) {
+  const Trial *frugal = nullptr, *fastest = nullptr;
+  for (const Trial& trial : trials) {
+    if (trial.method.name != method || !trial.why_not.empty()) continue;
+    if (trial.exchange_share <= kLittleWaiting && (!frugal || trial.method.tau < frugal->method.tau)) frugal = &trial;
+    if (!fastest || trial.samples_per_second > fastest->samples_per_second) fastest = &trial;
+  }
+  return frugal ? frugal : fastest;
+}
+
+// The best method besides the reference; nullptr if there is none that may be advised. A method that is as fast as
+// others within the error is preferred if it comes earlier among the trials.
+const Trial* best_other(const std::vector<Trial>& trials) {
+  const Trial* best = nullptr;
+  for (std::size_t i = 1; i < trials.size(); ++i) {
+    if (trials[i].method.name == trials.front().method.name) continue;
+    const Trial* const trial = best_period(trials, trials[i].method.name);
+    if (trial && (!best || low(*trial) > high(*best))) best = trial;
+  }
+  return best;
+}
+
+bool gains(const Trial& trial, double alone) { return low(trial) >= kLeastSpeed * alone; }
+
+// nullptr: one rank.
+const Trial* choose(const std::vector<Trial>& trials, double alone) {
+  const Trial& reference = trials.front();
+  const Trial* const other = best_other(trials);
+  const bool is_well = reference.why_not.empty() && gains(reference, alone);
+  if (other && gains(*other, alone)) {
+    const bool is_far =
+        other->samples_per_second >= kLeastGain * reference.samples_per_second && low(*other) > high(reference);
+    if (is_far || !is_well) return other;
+  }
+  return is_well ? &reference : nullptr;
+}
+
+std::vector<Trial> judged_trials(const SuggestQuestion& question, const PlanNetwork& network) {
+  std::vector<Trial> trials = trials_of(question, network);
+  for (Trial& trial : trials) trial.why_not = quality_of(question, trial.method).why_not;
+  return trials;
+}
+
+RateAdvice rate_of(const SuggestQuestion& question, const Suggestion& suggestion) {
+  const SuggestRun& basis = question.runs[question.basis];
+  const bool averages = suggestion.chosen && suggestion.chosen->method.pattern == ExchangePattern::kGradientSums;
+  return rate_advice({.settings = basis.record.settings,
+                      .workers_before = basis.plan->workers,
+                      .averaged_before = basis.plan->pattern == ExchangePattern::kGradientSums,
+                      .workers = suggestion.ranks,
+                      .averages = averages,
+                      .best_rate = suggestion.chosen ? quality_of(question, suggestion.chosen->method).best_rate : ""});
+}
+
+}  // namespace
+
+std::string name_of(const PlanMethod& method) { return title_of(method, 1); }
+
+Suggestion suggest(const SuggestQuestion& question) {
+  Suggestion suggestion;
+  const AloneRate alone = alone_rate(question);
+  suggestion.alone = alone.samples_per_second;
+  suggestion.trials = judged_trials(question, question.report.network);
+  const Trial* const chosen = choose(suggestion.trials, suggestion.alone);
+  if (chosen) {
+    using enum Suggestion::Answer;
+    suggestion.answer = chosen->method.name == question.methods.front().name ? kAllreduce : kMethod;
+    suggestion.ranks = question.ranks;
+    suggestion.chosen = *chosen;
+  }
+  suggestion.rate = rate_of(question, suggestion);
+  const Trial* const other = best_other(suggestion.trials);
+  suggestion.reasons = reasons_for(question, suggestion, alone, other);
+  suggestion.unknown = unknown_of(question, suggestion);
+  SuggestQuestion elsewhere = question;
+  elsewhere.has_network_of_runs = false;
+  for (const double factor : {0.1, 10.0}) {
+    if (!is_network_assumed(question)) break;
+    elsewhere.report.network.bytes_per_second = factor * question.report.network.bytes_per_second;
+    const std::vector<Trial> trials = judged_trials(elsewhere, elsewhere.report.network);
+    const Trial* const then = choose(trials, suggestion.alone);
+    const std::string name = then ? name_of(then->method) : "one rank";
+    if (name == (chosen ? name_of(chosen->method) : "one rank")) continue;
+    suggestion.unknown.push_back("with links of " + bits_per_second_text(elsewhere.report.network.bytes_per_second) +
+                                 " the answer would be " + name);
+  }
+  if (chosen && suggestion.answer == Suggestion::Answer::kMethod && !quality_of(question, chosen->method).is_known)
+    suggestion.to_compare = {chosen->method};
+  return suggestion;
+}
+
+}  // namespace eave

@@ -1,0 +1,84 @@
+#include "base/options/number_text.h"
+#include "base/options/quantities.h"
+#include "base/printable.h"
+#include "report/record/json.h"
+#include "report/suggest/suggestion.h"
+
+namespace eave {
+namespace {
+
+using Answer = Suggestion::Answer;
+
+bool has_period(const PlanMethod& method) { return name_of(method) != method.name; }
+
+std::string headline(const Suggestion& suggestion) {
+  const std::string ranks = " on " + count_text(suggestion.ranks, "rank");
+  switch (suggestion.answer) {
+    case Answer::kOneRank:
+      return "use one rank: with more, nothing gains";
+    case Answer::kAllreduce:
+      return "use " + name_of(suggestion.chosen->method) + ranks + ": waiting costs it " +
+             decimal_text(100 * suggestion.chosen->waiting_share(), 0) + " % of a step";
+    case Answer::kMethod:
+      break;
+  }
+  return "use " + name_of(suggestion.chosen->method) + ranks;
+}
+
+std::string list_text(const std::string& title, const std::vector<std::string>& sentences) {
+  std::string text = sentences.empty() ? "" : "\n" + title + "\n";
+  for (const std::string& sentence : sentences) text += "- " + printable(sentence) + "\n";
+  return text;
+}
+
+const char* word_of(Answer answer) {
+  return answer == Answer::kOneRank ? "one-rank" : answer == Answer::kAllreduce ? "allreduce" : "method";
+}
+
+Json to_json(const Trial& trial, double alone) {
+  Json object = {{"communicator", trial.method.name}};
+  if (has_period(trial.method)) object["tau"] = trial.method.tau;
+  object.update({{"samples_per_second", trial.samples_per_second},
+                 {"speed", trial.samples_per_second / alone},
+                 {"step_seconds", trial.step_seconds},
+                 {"waiting_share", trial.waiting_share()},
+                 {"error", trial.error},
+                 {"source", trial.source},
+                 {"why_not", trial.why_not}});
+  return object;
+}
+
+}  // namespace
+
+std::string suggestion_text(const Suggestion& suggestion, const SuggestedCommands& commands) {
+  std::string text = printable(headline(suggestion)) + "\n\n  " + printable(commands.command) + "\n";
+  if (!commands.averager.empty()) text += "  with " + printable(commands.averager) + " in the program\n";
+  if (!commands.place.empty()) text += "  " + printable(commands.place) + "\n";
+  text += list_text("because", suggestion.reasons);
+  const std::string& lr = suggestion.rate.lr;
+  text += list_text("learning rate" + (lr.empty() ? "" : " " + printable(lr)), {suggestion.rate.sentence});
+  text += list_text("not known", suggestion.unknown);
+  if (!commands.comparison.empty())
+    text += "\nthis comparison would settle the accuracy:\n\n  " + printable(commands.comparison) + "\n";
+  return text;
+}
+
+std::string suggestion_json(const Suggestion& suggestion, const SuggestedCommands& commands) {
+  Json trials = Json::array();
+  for (const Trial& trial : suggestion.trials) trials.push_back(to_json(trial, suggestion.alone));
+  Json object = {{"format", 1},
+                 {"answer", word_of(suggestion.answer)},
+                 {"ranks", suggestion.ranks},
+                 {"communicator", suggestion.chosen ? suggestion.chosen->method.name : "none"}};
+  if (suggestion.chosen && has_period(suggestion.chosen->method)) object["tau"] = suggestion.chosen->method.tau;
+  object.update({{"command", commands.command},
+                 {"averager", commands.averager},
+                 {"learning_rate", {{"lr", suggestion.rate.lr}, {"sentence", suggestion.rate.sentence}}},
+                 {"reasons", suggestion.reasons},
+                 {"unknown", suggestion.unknown},
+                 {"settled_by", commands.comparison},
+                 {"trials", trials}});
+  return object.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace eave

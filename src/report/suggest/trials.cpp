@@ -1,0 +1,134 @@
+#include "report/suggest/trials.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/options/number_text.h"
+#include "report/plan/plan_ranking.h"
+#include "report/record/config.h"
+
+namespace eave {
+namespace {
+
+bool has_tau(const PlanMethod& method) {
+  return method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone;
+}
+
+bool shares_settings(const SuggestRun& a, const SuggestRun& b) {
+  for (const char* name : {"shape-rate", "shape-delay", "shape-compute", "slow-rank", "compression"}) {
+    if (setting_in(a.record.settings, name) != setting_in(b.record.settings, name)) return false;
+  }
+  const double ours = a.plan->basis.samples_per_step, theirs = b.plan->basis.samples_per_step;
+  return std::abs(ours - theirs) <= 0.01 * ours;
+}
+
+// Samples per second of all ranks, from rank 0's steps. The first twentieth of the run is left out, because it includes
+// set-up. An asynchronous rank has its own pace, so the summary counts if there is one.
+double measured_rate(const SuggestRun& run) {
+  const std::vector<StepPoint>& steps = run.record.steps;
+  const bool is_own_pace = run.plan->pattern == ExchangePattern::kRequests;
+  if (is_own_pace && run.record.summary) return run.record.summary->samples_per_second;
+  if (steps.size() < 2) return 0;
+  const StepPoint &first = steps[std::min(steps.size() - 2, steps.size() / 20)], &last = steps.back();
+  const double seconds = last.seconds - first.seconds, count = last.step - first.step;
+  return seconds > 0 ? run.plan->workers * run.plan->basis.samples_per_step * count / seconds : 0;
+}
+
+bool has_method(const PlanMethod& method, const SuggestRun& run) {
+  if (!run.plan || run.plan->communicator != method.name) return false;
+  return !has_tau(method) || number_in(run.record.settings, "tau") == static_cast<double>(method.tau);
+}
+
+// The run that measured this method with the ranks in question; nullptr if none did. The longest counts.
+const SuggestRun* run_of(const SuggestQuestion& question, const PlanMethod& method) {
+  const SuggestRun* found = nullptr;
+  if (!question.has_network_of_runs) return nullptr;
+  const SuggestRun& basis = question.runs[question.basis];
+  for (const SuggestRun& run : question.runs) {
+    if (!has_method(method, run) || run.plan->ranks != question.ranks || !shares_settings(run, basis)) continue;
+    if (run.plan->hosts != question.report.network.hosts(question.ranks) || !(measured_rate(run) > 0)) continue;
+    if (!found || run.plan->steps > found->plan->steps) found = &run;
+  }
+  return found;
+}
+
+// planned / measured - 1 for the run's own method and ranks; 0 if it has one rank, or if another network or setting is
+// in question.
+double error_of_run(const SuggestQuestion& question, const SuggestRun& run) {
+  const SuggestRun& basis = question.runs[question.basis];
+  if (!run.plan || run.plan->ranks < 2 || !question.has_network_of_runs || !shares_settings(run, basis)) return 0;
+  if (run.plan->hosts != question.report.network.hosts(run.plan->ranks) || !(measured_rate(run) > 0)) return 0;
+  for (const PlanMethod& method : question.methods) {
+    if (!has_method(method, run)) continue;
+    const PlanRow row = predict(question.report.run.basis, question.report.network, method, run.plan->ranks);
+    return row.samples_per_second / measured_rate(run) - 1;
+  }
+  return 0;
+}
+
+Trial planned(const SuggestQuestion& question, const PlanNetwork& network, const PlanMethod& method) {
+  const PlanRow row = predict(question.report.run.basis, network, method, question.ranks);
+  Trial trial{.method = method,
+              .samples_per_second = row.samples_per_second,
+              .step_seconds = row.step_seconds,
+              .straggling_share = row.straggling_seconds / row.step_seconds,
+              .exchange_share = row.exchange_seconds / row.step_seconds,
+              .error = std::max(model_error(method.pattern), std::abs(worst_plan(question).error)),
+              .source = "planned from " + question.runs[question.basis].name};
+  return trial;
+}
+
+void put_in(const SuggestRun& run, Trial& trial) {
+  trial.samples_per_second = measured_rate(run);
+  trial.step_seconds = run.plan->workers * run.plan->basis.samples_per_step / trial.samples_per_second;
+  const double waiting = std::clamp(run.record.shares.waiting, 0.0, 1.0);
+  trial.straggling_share = std::min(trial.straggling_share, waiting);
+  trial.exchange_share = waiting - trial.straggling_share;
+  trial.error = 0;
+  trial.source = "measured by " + run.name;
+  trial.is_measured = true;
+}
+
+}  // namespace
+
+PlanError worst_plan(const SuggestQuestion& question) {
+  PlanError worst;
+  for (const SuggestRun& run : question.runs) {
+    const double error = error_of_run(question, run);
+    if (std::abs(error) > std::abs(worst.error)) worst = {error, run.name};
+  }
+  return worst;
+}
+
+std::vector<Trial> trials_of(const SuggestQuestion& question, const PlanNetwork& network) {
+  std::vector<Trial> trials;
+  for (const PlanMethod& method : question.methods) {
+    Trial& trial = trials.emplace_back(planned(question, network, method));
+    if (const SuggestRun* const run = run_of(question, method)) put_in(*run, trial);
+  }
+  return trials;
+}
+
+AloneRate alone_rate(const SuggestQuestion& question) {
+  const SuggestRun& basis = question.runs[question.basis];
+  for (const SuggestRun& run : question.runs) {
+    if (run.plan && run.plan->ranks == 1 && shares_settings(run, basis))
+      return {one_rank_rate(run.plan->basis), "measured by " + run.name};
+  }
+  double fastest = 0;
+  for (const std::vector<double>& seconds : basis.plan->basis.step_seconds)
+    fastest = std::max(fastest, basis.plan->basis.samples_per_step / mean_of(seconds));
+  return {fastest, "computing of the fastest rank of " + basis.name};
+}
+
+SlowestRank slowest_rank(const PlanRun& run) {
+  std::vector<double> means;
+  for (const std::vector<double>& seconds : run.basis.step_seconds) means.push_back(mean_of(seconds));
+  if (means.size() < 2) return {};
+  const auto slowest = std::ranges::max_element(means);
+  std::vector<double> others = means;
+  others.erase(others.begin() + (slowest - means.begin()));
+  return {static_cast<int>(slowest - means.begin()), *slowest / median_of(others)};
+}
+
+}  // namespace eave

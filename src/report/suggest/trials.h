@@ -1,0 +1,87 @@
+// What each method would do with the ranks that a person has: how fast it trains, as planned from a run or measured by
+// one, and what the runs say about its models.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/plan/plan_text.h"
+#include "report/record/run_record.h"
+
+namespace eave {
+
+struct SuggestRun {
+  std::string name;  // its directory
+  RunRecord record;
+  std::optional<PlanRun> plan;  // nothing if it diverged or failed
+};
+
+// One method with one tau.
+struct Trial {
+  PlanMethod method = {};
+  double samples_per_second = 0;  // of all ranks
+  double step_seconds = 0;
+  double straggling_share = 0;  // of a step: waiting for slower ranks
+  double exchange_share = 0;    // of a step: waiting for exchanges
+  double error = 0;             // relative error of samples_per_second that must be expected
+  std::string source = "";      // "planned from runs/a", "measured by runs/b"
+  bool is_measured = false;
+  std::string why_not = "";  // what in the runs speaks against it; "" if nothing does
+
+  double waiting_share() const { return straggling_share + exchange_share; }
+};
+
+struct SuggestQuestion {
+  PlanReport report;  // the run that is planned from, and the network
+  std::vector<SuggestRun> runs;
+  std::size_t basis = 0;            // index of that run
+  bool has_network_of_runs = true;  // false: a figure of the network was given, so runs do not measure it
+  int ranks = 2;
+  std::vector<PlanMethod> methods;  // `allreduce` first; a method with tau occurs with each tau that may be advised
+};
+
+// How far a plan is from a run: planned / measured - 1, in samples per second.
+struct PlanError {
+  double error = 0;
+  std::string run;  // its directory
+};
+
+// The plan that is farthest from its run, among the runs of several ranks. All plans are made from the same run.
+PlanError worst_plan(const SuggestQuestion& question);
+
+// A trial of each method on `network`, in the order of question.methods. If a run has measured the same method with as
+// many ranks, the trial has that run's figures.
+std::vector<Trial> trials_of(const SuggestQuestion& question, const PlanNetwork& network);
+
+// Samples per second of one rank: as a run of one rank measured it, else by the computing of the fastest rank of the
+// run that is planned from.
+struct AloneRate {
+  double samples_per_second = 0;
+  std::string source;
+};
+AloneRate alone_rate(const SuggestQuestion& question);
+
+// The rank that computes longest, and how many times as long as the median of the other workers.
+struct SlowestRank {
+  int rank = 0;
+  double factor = 1;
+};
+SlowestRank slowest_rank(const PlanRun& run);
+
+// What runs measured of a method's models.
+struct Quality {
+  bool is_known = false;  // runs of the method and of allreduce can be compared
+  std::string sentence;   // "local-sgd, tau 16: 86.10 % …, allreduce: 86.02 % …"; "" if not known
+  std::string why_not;    // the reason not to advise the method; "" if there is none
+  bool is_one_run_each = false;
+  std::string best_rate;  // the best learning rate of the method's runs, if they tried several; else ""
+};
+
+// Compares finished runs of the method (with its tau) with those of allreduce, among runs of as many ranks that saw
+// equally many samples. A method is spoken against if its runs ended below those of allreduce by more than a point (one
+// hundredth of another metric), unless several seeds of both leave it open; or if a run of it diverged.
+Quality quality_of(const SuggestQuestion& question, const PlanMethod& method);
+
+}  // namespace eave

@@ -1,0 +1,232 @@
+// Tests `eave suggest` on runs that `eave train` has just made, and on made-up runs whose answer is known.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "eave/check.h"
+#include "report/record/metrics_writer.h"
+#include "test/program/expectations.h"
+
+namespace eave {
+namespace {
+
+// A made-up run. Each rank is on a host of its own.
+struct Made {
+  std::string communicator = "allreduce", model = "lenet";
+  int ranks = 2, steps = 300;
+  std::vector<double> computing_ms = {10};  // of each rank; the last counts for all further ranks
+  double exchange_ms = 0;                   // for which each rank waits
+  std::int64_t parameters = 25'000;
+  Metric metric = {};
+  std::map<std::string, std::string> settings = {};
+  std::string failure = {};  // the run diverged with this message
+};
+
+double computing_of(const Made& made, int rank) {
+  return 1e-3 * made.computing_ms[std::min(static_cast<std::size_t>(rank), made.computing_ms.size() - 1)];
+}
+
+RunHeader header_of(const Made& made) {
+  RunHeader header;
+  header.config = {{"communicator", made.communicator}, {"model", made.model}, {"batch", "32"}, {"lr", "0.1"}};
+  for (const auto& [name, text] : made.settings) header.config[name] = text;
+  header.metric = made.metric;
+  header.communicator = made.communicator;
+  header.model = made.model;
+  header.parameters = made.parameters;
+  header.train_samples = 60'000;
+  header.ranks.resize(static_cast<std::size_t>(made.ranks));
+  for (std::size_t rank = 0; rank < header.ranks.size(); ++rank)
+    header.ranks[rank].host = "host" + std::to_string(rank);
+  return header;
+}
+
+std::vector<StepRecord> steps_of(const Made& made, int rank) {
+  double longest = 0;
+  for (int each = 0; each < made.ranks; ++each) longest = std::max(longest, computing_of(made, each));
+  std::vector<StepRecord> records;
+  for (int step = 1; step <= made.steps; ++step) {
+    StepRecord& record = records.emplace_back();
+    record.step = step;
+    record.samples = std::int64_t{32} * made.ranks * step;
+    record.epoch = static_cast<double>(record.samples) / 60'000;
+    record.loss = 1;
+    record.computing = computing_of(made, rank);
+    record.waiting = longest + 1e-3 * made.exchange_ms - record.computing;
+    record.exchanging = record.waiting;
+    record.seconds = step * (longest + 1e-3 * made.exchange_ms);
+    record.bytes = 4 * made.parameters;
+  }
+  return records;
+}
+
+void make_run(const Place& place, const std::string& name, const Made& made) {
+  std::filesystem::create_directories(place.path() / name);
+  MetricsWriter writer(place.path() / name / "metrics.jsonl");
+  writer.write_header(header_of(made));
+  for (int rank = 0; rank < made.ranks; ++rank) writer.write_steps(rank, steps_of(made, rank));
+  if (!made.failure.empty()) writer.write_failure(Error(ExitCode::kDiverged, made.failure));
+  ASSERT_EQ(writer.flush(), "");
+}
+
+nlohmann::json answer_of(const Place& place, const std::string& words) {
+  expect_end(0, place.eave("suggest " + words + " --json answer.json"));
+  return json_in(place, "answer.json");
+}
+
+TEST(SuggestProgram, stays_with_allreduce_where_it_costs_little) {
+  const Place place;
+  make_run(place, "run", {});
+  const Ended ended = expect_output(
+      0, place.eave("suggest run --ranks 4 --network-rate 10gbit"),
+      {"use allreduce on 4 ranks: waiting costs it 2 % of a step\n\n"
+       "  mpirun -np 4 eave train --communicator allreduce --model lenet --lr 0.141 --run-dir allreduce-4\n"
+       "  with 1 rank on each of 4 hosts: give mpirun your list of hosts, or use mpi_launch/run-hosts\n",
+       "\nbecause\n- allreduce takes 10.", "10 Gbit/s between hosts (as given)",
+       "- local-sgd, tau 4, the fastest of the others, would take only 1.02 times as many steps/s (planned from run)\n",
+       "- 4 ranks train 3.9 times the samples/s of one: ",
+       "\nlearning rate 0.141\n- the run's 0.1 times the root of 4/2, since gradients are averaged over 4 workers"});
+  EXPECT_EQ(ended.output.find("would settle"), std::string::npos) << ended.output;
+}
+
+TEST(SuggestProgram, leaves_allreduce_where_links_are_slow) {
+  const Place place;
+  make_run(place, "run", {.parameters = 1'500'000});
+  expect_output(
+      0, place.eave("suggest run --ranks 4 --network-rate 1gbit"),
+      {"use local-sgd, tau 64 on 4 ranks\n\n"
+       "  mpirun -np 4 eave train --communicator local-sgd --tau 64 --model lenet --lr 0.1 --run-dir local-sgd-4\n",
+       "- allreduce takes 7", "% is waiting (planned from run, 1 Gbit/s between hosts (as given))",
+       "times as soon (12 cases of lenet and cifar7, bench/results/time-to-accuracy.md)",
+       "each replica keeps its batch, and so its rate",
+       "not known\n- the accuracy of local-sgd, tau 64 on this model and data was not measured\n",
+       "this comparison would settle the accuracy:\n\n"
+       "  mpirun -np 4 eave compare --communicators local-sgd:tau=64 --ranks 4 --seeds 5 --lr 0.05,0.1,0.2 --model "
+       "lenet\n"});
+  EXPECT_EQ(answer_of(place, "run --ranks 4 --network-rate 100mbit").at("communicator"), "easgd");
+}
+
+TEST(SuggestProgram, uses_one_rank_for_a_tiny_model_behind_a_long_delay) {
+  const Place place;
+  make_run(place, "run", {.computing_ms = {0.05}, .exchange_ms = 10});
+  expect_output(0, place.eave("suggest run --network-delay 5ms --network-rate 1gbit"),
+                {"use one rank: with more, nothing gains\n\n  eave train --communicator none --model lenet --lr 0.1 ",
+                 "times the samples/s of one rank (planned from run)"});
+}
+
+TEST(SuggestProgram, does_not_let_ranks_wait_for_a_slow_one) {
+  const Place place;
+  make_run(place, "run", {.ranks = 4, .computing_ms = {10, 10, 10, 40}});
+  expect_output(0, place.eave("suggest run"),
+                {"use easgd-async, tau 4 on 4 ranks\n",
+                 "- rank 3 computes 4.0 times as long as the others (measured by run): allreduce waits for it, ",
+                 "bench/results/methods.md",
+                 "- the rate of the links is assumed, 10 Gbit/s: measure it with eave bench-comm on your hosts"});
+}
+
+TEST(SuggestProgram, believes_runs_more_than_plans) {
+  const Place place;
+  make_run(place, "runs/a",
+           {.ranks = 4, .exchange_ms = 20, .parameters = 500'000, .settings = {{"shape-rate", "1gbit"}}});
+  EXPECT_EQ(answer_of(place, "runs").at("answer"), "method");
+  make_run(place, "runs/b",
+           {.communicator = "local-sgd",
+            .ranks = 4,
+            .exchange_ms = 18,
+            .parameters = 500'000,
+            .settings = {{"shape-rate", "1gbit"}, {"tau", "16"}}});
+  make_run(place, "runs/c",
+           {.communicator = "easgd",
+            .ranks = 4,
+            .parameters = 500'000,
+            .settings = {{"shape-rate", "1gbit"}, {"tau", "4"}},
+            .failure = "training diverged"});
+  const auto answer = answer_of(place, "runs --communicators local-sgd,easgd");
+  for (const auto& trial : answer.at("trials")) {
+    const std::string name = trial.at("communicator").get<std::string>() + std::to_string(trial.value("tau", 0));
+    if (name == "local-sgd16") {
+      EXPECT_EQ(trial.at("source"), "measured by runs/b");
+    } else if (name == "easgd4") {
+      EXPECT_EQ(trial.at("why_not"), "runs/c diverged with it");
+    }
+  }
+  EXPECT_NE(answer.value("communicator", "") + std::to_string(answer.value("tau", 0)), "easgd4");
+  EXPECT_NE(answer.value("communicator", "") + std::to_string(answer.value("tau", 0)), "local-sgd16");
+}
+
+TEST(SuggestProgram, answers_for_a_program_of_ones_own_and_another_metric) {
+  const Place place;
+  make_run(
+      place, "run",
+      {.model = "Net", .parameters = 1'500'000, .metric = {"perplexity", true}, .settings = {{"program", "own.py"}}});
+  expect_output(
+      0, place.eave("suggest run --ranks 4 --network-rate 1gbit"),
+      {"  mpirun -np 4 python3 own.py\n  with eave.Averager(model, optimizer, \"local-sgd\", tau=64) in the program\n",
+       "  eave compare --program 'python3 own.py' --communicators local-sgd:tau=64 --ranks 4 --seeds 5 --lr "
+       "0.05,0.1,0.2\n"});
+}
+
+TEST(SuggestProgram, takes_the_network_from_a_table_of_bench_comm) {
+  const Place place;
+  make_run(place, "run", {.parameters = 1'500'000});
+  place.write("table",
+              "# allreduce over mpi, 2 ranks on 2 hosts, values\n 4 1 float sum -1 100 0 0 0\n"
+              " 1000000 250000 float sum -1 8100 0 0 0\n");
+  expect_output(0, place.eave("suggest run --bench-comm table"), {"1 Gbit/s between hosts (measured in table)"});
+  expect_end(64, place.eave("suggest run --bench-comm table --network-rate 1gbit"), {"contradicts --bench-comm"});
+}
+
+// The advised command trains, as it stands.
+TEST(SuggestProgram, gives_a_command_that_trains) {
+  const Place place;
+  expect_end(0, place.eave("train" + std::string(kQuick) +
+                           "--transport threads --ranks 2 --epochs 8 --communicator easgd --tau 3 --shape-delay 2ms "
+                           "--momentum 0.5 --max-steps 60 --lr 0.02 --run-dir runs/short"));
+  const std::string command = answer_of(place, "runs/short").at("command");
+  EXPECT_EQ(command.find("max-steps"), std::string::npos) << command;
+  EXPECT_NE(command.find("--momentum 0.5"), std::string::npos) << command;
+  ASSERT_EQ(command.rfind("eave train ", 0), 0u) << command;
+  expect_end(0, place.eave(command.substr(5)));
+}
+
+TEST(SuggestProgram, considers_a_method_of_a_plugin) {
+  const Place place;
+  make_run(place, "run", {.ranks = 4});
+  const auto answer = answer_of(place, "run --communicators sign-vote --plugin " + std::string(SIGN_VOTE));
+  ASSERT_EQ(answer.at("trials").size(), 2u);
+  EXPECT_EQ(answer.at("trials")[1].at("communicator"), "sign-vote");
+  expect_end(64, place.eave("suggest run --communicators sign-vote"), {"'sign-vote' cannot be planned"});
+}
+
+TEST(SuggestProgram, refuses_what_no_advice_follows_from) {
+  const Place place;
+  make_run(place, "a", {});
+  make_run(place, "other", {.model = "mlp"});
+  make_run(place, "one", {.ranks = 1});
+  make_run(place, "short", {.steps = 5});
+  make_run(place, "none", {.steps = 0});
+  make_run(place, "diverged", {.failure = "training diverged: the loss is not finite"});
+  place.write("nan/metrics.jsonl", place.read("a/metrics.jsonl") + "{\"type\":\"step\",\"rank\":0,\"step\":NaN}\n");
+  place.write("empty/notes", "");
+  const auto expect = [&](const std::string& words, int code, const std::string& says) {
+    expect_end(code, place.eave("suggest " + words), {says});
+  };
+  expect("", 64, "no run directory given");
+  expect("missing", 66, "missing");
+  expect("empty", 66, "empty: holds no run (metrics.jsonl is missing); give the --run-dir of eave train");
+  expect("a other", 64, "a and other have different models (lenet, mlp); give runs of one training");
+  expect("one", 64, "say how many ranks you could start, such as --ranks 4");
+  expect("short", 65, "short: metrics.jsonl has too few steps to plan with");
+  expect("none", 65, "none: metrics.jsonl has too few steps to plan with");
+  expect("diverged", 65, "diverged: the run diverged (training diverged: the loss is not finite), and no other run");
+  expect("nan", 65, "nan: metrics.jsonl line");
+  expect("a --network-rate nan", 64, "--network-rate nan");
+  expect("a --bandwidth 1gbit", 64, "did you mean --network-rate");
+  expect("a --latency 1ms", 64, "did you mean --network-delay");
+  expect("a --communicators asgd", 64, "'asgd' cannot be planned");
+  expect("a --bench-comm a/metrics.jsonl", 65, "is no row of a table");
+  expect("a --json missing/answer.json", 73, "missing");
+}
+
+}  // namespace
+}  // namespace eave
