@@ -39,10 +39,10 @@ std::vector<SeededValues> draw(const Truth& truth, std::mt19937_64& random) {
   return methods;
 }
 
-Named simulate(const Truth& truth, std::uint64_t seed) {
+Named simulate(const Truth& truth, std::uint64_t seed, int comparisons = kComparisons) {
   std::mt19937_64 random(seed);
   Named named;
-  for (int i = 0; i < kComparisons; ++i) {
+  for (int i = 0; i < comparisons; ++i) {
     const Ranking ranking = rank_methods(draw(truth, random), {});
     named.anybody += ranking.has_first();
     named.best += ranking.has_first() && ranking.order.front() == 0;
@@ -89,12 +89,14 @@ TEST(SimulatedComparisons, of_two_equal_methods_before_a_third_name_no_winner_to
   EXPECT_LE(simulate({{0, 0, -50}, {5, 1, 0.2}}, 102).anybody, kMostNamed);
 }
 
-// The full width of a method's 95 % interval is twice t(0.975, 4) s / sqrt(5).
+// The full width of a method's 95 % interval is twice t(0.975, 4) s / sqrt(5). Without correlation, 20,000 comparisons
+// named the best in 82.6 %. 1,000 comparisons would fall below 80 % in one of sixty tries by chance alone.
 TEST(SimulatedComparisons, name_the_better_of_three_methods_by_five_seeds) {
   const double width = 2 * 2.7764451051977987 / std::sqrt(5.0);
+  constexpr int kMany = 5000;
   for (const double correlation : {0.0, 0.3, 0.6, 0.9}) {
-    const Named named = simulate({{width, 0, 0}, {1, 1, 1}, 5, correlation}, 201);
-    EXPECT_GE(named.best, kComparisons * 8 / 10) << correlation;
+    const Named named = simulate({{width, 0, 0}, {1, 1, 1}, 5, correlation}, 201, kMany);
+    EXPECT_GE(named.best, kMany * 8 / 10) << correlation;
     EXPECT_EQ(named.anybody, named.best) << correlation;
   }
 }

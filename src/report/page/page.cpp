@@ -82,7 +82,9 @@ Json final_loss(const Variant& variant, const std::vector<RunRecord>& runs) {
     if (!std::isfinite(loss)) return nullptr;
     losses.push_back(loss);
   }
-  return losses.empty() ? Json(nullptr) : to_json(estimate(losses));
+  if (losses.empty()) return nullptr;
+  const bool is_positive = std::ranges::all_of(losses, [](double loss) { return loss > 0; });
+  return to_json(estimate(losses, is_positive ? ValueRange::kPositive : ValueRange::kAny));
 }
 
 Json to_json(const Variant& variant, const std::vector<RunRecord>& runs) {

@@ -3,22 +3,21 @@
 const inParallel = (variant) => variant.ranks > 1;
 
 // value(variant): an estimate {mean, low, high} or a plain value. name: the estimate's, by which Variant.standing says
-// where the variant stands. best: Math.max or Math.min if one way is better. of: says which variants may be the best.
+// where the variant stands. of: says which variants may be the best.
 const kColumns = [
   {title: "Variant", value: (variant) => variant.name, text: true},
   {title: "Ranks", value: (variant) => variant.ranks},
   {title: "Batch", under: "per rank", value: (variant) => variant.batch_per_rank},
   {title: "Learning", under: "rate", value: (variant) => variant.lr, shown: rateText, why: rateWhy},
   {title: "Runs", value: (variant) => (variant.runs || []).length, shown: runsText},
-  estimateColumn("Test accuracy", "accuracy", "accuracy", {best: Math.max}),
-  estimateColumn("Time", "seconds", "seconds", {best: Math.min}),
-  estimateColumn("Samples/s", "rate", "samples_per_second", {best: Math.max}),
-  estimateColumn("Sent", "bytes", "bytes_per_rank", {best: Math.min, under: "per rank", of: inParallel}),
+  estimateColumn("Test accuracy", "accuracy", "accuracy"),
+  estimateColumn("Time", "seconds", "seconds"),
+  estimateColumn("Samples/s", "rate", "samples_per_second"),
+  estimateColumn("Sent", "bytes", "bytes_per_rank", {under: "per rank", of: inParallel}),
   {title: "Waiting", quantity: "share", value: waitingOf},
-  estimateColumn("Time", "seconds", "seconds_to_target", {best: Math.min, group: "target"}),
-  estimateColumn("Samples", "samples", "samples_to_target", {best: Math.min, group: "target"}),
-  estimateColumn(
-      "Sent", "bytes", "bytes_to_target", {best: Math.min, group: "target", under: "per rank", of: inParallel}),
+  estimateColumn("Time", "seconds", "seconds_to_target", {group: "target"}),
+  estimateColumn("Samples", "samples", "samples_to_target", {group: "target"}),
+  estimateColumn("Sent", "bytes", "bytes_to_target", {group: "target", under: "per rank", of: inParallel}),
 ];
 
 function estimateColumn(title, quantity, name, more) {
