@@ -114,7 +114,10 @@ std::string on_tuning(const Comparison& comparison) {
 
 std::string on_chance(const Comparison& comparison) {
   const auto is_tested = [](const MethodCell& cell) {
-    return std::ranges::any_of(cell.by.at(Measure::kScore).ranking.contrasts, &Contrast::is_known);
+    return std::ranges::any_of(cell.by, [](const auto& each) {
+      const MeasuredRanking& measured = each.second;
+      return measured.bar == Bar::kNone && std::ranges::any_of(measured.ranking.contrasts, &Contrast::is_known);
+    });
   };
   if (std::ranges::none_of(comparison.cells, is_tested)) return "";
   return "p and the intervals of leads are corrected for the number of methods compared (Holm's correction over all "

@@ -51,10 +51,11 @@ std::optional<std::vector<double>> by_seeds_of(const SeededValues& a, const Seed
 bool rise_together(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() < 3) return false;
   const Moments of_a = moments_of(a, 0), of_b = moments_of(b, 0);
+  const auto is_rounding = [](const Moments& of) { return of.variance <= 1e-24 * of.mean * of.mean; };
+  if (is_rounding(of_a) || is_rounding(of_b)) return false;  // equal values scatter by what their sum was rounded to
   double both = 0;
   for (std::size_t i = 0; i < a.size(); ++i) both += (a[i] - of_a.mean) * (b[i] - of_b.mean);
   const double scatter = std::sqrt(of_a.variance * of_b.variance) * (of_a.n - 1);
-  if (!(scatter > 0)) return false;
   const double r = std::min(both / scatter, 1.0), freedom = of_a.n - 2;
   return r >= 1 || r * std::sqrt(freedom / (1 - r * r)) > upper_quantile(freedom, kLevel);
 }

@@ -90,15 +90,22 @@ std::string seeds_text(const Contrast& contrast) {
 }
 
 // A clause for each further method that is told apart: " It has 1.20 points more than local-sgd tau=10 (0.80 to 1.60, p
-// = 0.001), and …."
+// = 0.001), and …." After a few, only their number.
 template <typename Lead>
 std::string left_behind(const Field& field, const std::string& verb, const Lead& lead) {
-  std::string text;
-  for (const Contrast& contrast : field.contrasts()) {
-    if (!contrast.is_apart || &contrast == &field.next()) continue;
-    text += (text.empty() ? " It " + verb + " " : ", and ") + lead(contrast);
+  constexpr std::size_t kMostClauses = 3;
+  std::vector<std::string> clauses;
+  for (const Contrast& contrast : field.contrasts())
+    if (contrast.is_apart && &contrast != &field.next()) clauses.push_back(lead(contrast));
+  if (clauses.empty()) return "";
+  if (clauses.size() > kMostClauses + 1) {
+    const auto more = static_cast<double>(clauses.size() - kMostClauses);
+    clauses.resize(kMostClauses);
+    clauses.push_back("is told apart from " + counted(more, "other method"));
   }
-  return text.empty() ? "" : text + ".";
+  std::string text = " It " + verb + " " + clauses.front();
+  for (std::size_t i = 1; i < clauses.size(); ++i) text += (i + 1 < clauses.size() ? ", " : ", and ") + clauses[i];
+  return text + ".";
 }
 
 std::string unproven_score(const Field& field, const std::string& score, const std::string& lead) {
@@ -120,8 +127,9 @@ std::string score_sentence(const Field& field) {
     const Variant& other = field.variant(contrast.other);
     const std::string size = style.text(std::abs(best.accuracy->mean - other.accuracy->mean)) + how + other.method;
     if (!contrast.is_known || field.measured.bar == Bar::kOneEvaluation) return size;
-    const double sign = contrast.effect < 0 ? -1 : 1;
-    return size + " (" + interval_text(sign * contrast.low, sign * contrast.high, style, contrast.p) + ")";
+    const double sign = contrast.effect < 0 ? -1 : 1, most = is_accuracy(metric) ? 1 : INFINITY;
+    const auto end = [&](double value) { return std::clamp(sign * value, -most, most); };
+    return size + " (" + interval_text(end(contrast.low), end(contrast.high), style, contrast.p) + ")";
   };
   if (!field.is_known() || field.measured.bar == Bar::kOneEvaluation)
     return unproven_score(field, score, lead(field.contrasts().front(), than));
