@@ -102,7 +102,7 @@ bool Averager::before_update(double loss_sum, TensorFlags has_gradient, const Gr
   averages_ = communicator_->wants_gradients();
   gradient_exchanges_ = averages_ ? 1 : 0;
   const std::vector<std::uint8_t> own(has_gradient.begin(), has_gradient.end());
-  Told told = average(loss_sum, has_gradient, parts, have_changed(parts));
+  Told told = average(loss_sum, has_gradient, parts, step_.samples > 0 && have_changed(parts));
   if (told.any_changed) {  // all ranks are told
     std::ranges::copy(own, has_gradient.begin());
     ready_ = size();
