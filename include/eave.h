@@ -17,8 +17,8 @@
  *
  * Functions are collective: all ranks call the same functions in the same order. These are not collective:
  * eave_interface, eave_rank, eave_size, eave_description, eave_traits, eave_look_ahead, eave_gradient_ready,
- * eave_gradients_ready, eave_steps_left_out, eave_steps, eave_spent_by, eave_shuffle, eave_run_loss, eave_run_fail, eave_abort, eave_error
- * and eave_error_is_shared, and those that say so. One thread makes all calls.
+ * eave_gradients_ready, eave_steps_left_out, eave_steps, eave_spent_by, eave_shuffle, eave_run_loss, eave_run_fail,
+ * eave_abort, eave_error and eave_error_is_shared, and those that say so. One thread makes all calls.
  *
  * A function returns 0, or an exit code of eave (mpi_launch/guide/faults.md); then eave_error() gives the message.
  * After EAVE_USAGE or EAVE_CONFIGURATION nothing has been done, and the call may be made again. After another code the
@@ -180,7 +180,8 @@ int eave_broadcast(void* values, size_t bytes);
 /* Returns EAVE_CONFIGURATION if a rank's text differs from rank 0's; the message has the first lines that differ. */
 int eave_require_same(const char* text);
 int eave_spent_by(eave_averager* averager, eave_spent* spent);
-/* Between eave_consensus and the next step. Writes the mean of all ranks' parameters to the `count` floats of `into`. */
+/* Between eave_consensus and the next step. Writes the mean of all ranks' parameters to the `count` floats of `into`.
+ */
 int eave_mean_of_workers(eave_averager* averager, float* into);
 
 /* Not collective; may be called before eave_start. Writes 0 to count - 1 in the order in which `eave train` takes the

@@ -92,7 +92,8 @@ class Averager {
   std::optional<std::string> limit() const;
   std::size_t size() const { return replica_.parameters.size(); }
   bool is_on_gpu() const { return gpu_ != nullptr; }
-  int exchanges() const { return exchanges_; }  // of gradients in this step; 2 if a rank has changed them in between
+  // How often gradients were exchanged in this step: 2 if a rank has changed them in between.
+  int gradient_exchanges() const { return gradient_exchanges_; }
   std::int64_t steps() const { return step_.index; }  // steps done
   std::int64_t steps_left_out() const { return gate_->left_out(); }
   TransportCounters counters() const { return counting_->counters(); }
@@ -182,7 +183,7 @@ class Averager {
   bool are_ready_finite_ = true;             // whether these gradients are finite
   std::size_t first_ready_ = 0;              // gradients_ready has handed over the tensors from here on
   std::vector<std::uint64_t> fingerprints_;  // of these tensors
-  int exchanges_ = 0;
+  int gradient_exchanges_ = 0;
   bool averages_ = false, is_left_out_ = false;  // in this step
   bool is_gone_on_ = false;                      // has begun a step since the last consensus
   bool is_judged_ = false;                       // a consensus has differed from the start

@@ -100,15 +100,15 @@ bool Averager::before_update(double loss_sum, TensorFlags has_gradient, const Gr
   if (!parts.counts.empty()) require_whole(parts);
   if (sample_count_->is_under_way()) step_.samples_everywhere = sample_count_->wait().samples;
   averages_ = communicator_->wants_gradients();
-  exchanges_ = averages_ ? 1 : 0;
+  gradient_exchanges_ = averages_ ? 1 : 0;
   const std::vector<std::uint8_t> own(has_gradient.begin(), has_gradient.end());
-  Told told = average(loss_sum, has_gradient, parts, have_changed(parts));
+  Told told = average(loss_sum, has_gradient, parts, step_.samples > 0 && have_changed(parts));
   if (told.any_changed) {  // all ranks are told
     std::ranges::copy(own, has_gradient.begin());
     ready_ = size();
     are_ready_finite_ = true;
     told = average(loss_sum, has_gradient, parts, false);
-    exchanges_ = 2;
+    gradient_exchanges_ = 2;
   }
   // A sum of finite gradients may overflow. Every rank finds the same.
   if (averages_) told.is_whole = told.where.empty() && is_finite(replica_.gradients);

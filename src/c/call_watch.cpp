@@ -49,6 +49,17 @@ std::string describe(const InterfaceCall& call) {
   return "has left the job, as at the end of its program";
 }
 
+bool loads_state(const InterfaceCall& call) {
+  return call.function == InterfaceCall::Function::kCompare || call.function == InterfaceCall::Function::kRestore;
+}
+
+std::string advise(const InterfaceCall& one, const InterfaceCall& other) {
+  if (loads_state(one) || loads_state(other))
+    return "Make averagers and load saved states on all ranks, at the same places of the program";
+  return "All ranks take equally many steps and call the same functions of eave in the same order: give each rank as "
+         "many batches, and let none leave its loop alone";
+}
+
 }  // namespace
 
 CallWatch::CallWatch(ControlChannel& channel, int rank, std::vector<std::string> hosts, double patience,
@@ -117,8 +128,7 @@ void CallWatch::compare(int from, const ControlMessage& message) {
   has_ended_ = true;
   if (message.kind == kAsk) tell(from, kDiffers, *mine);
   end_(ExitCode::kPeerLost, "the ranks are out of step: " + place(rank_, mine->call) + ", " + place(from, theirs) +
-                                ". All ranks take equally many steps and call the same functions of eave in the same "
-                                "order: give each rank as many batches, and let none leave its loop alone");
+                                ". " + advise(mine->call, theirs));
 }
 
 std::string CallWatch::place(int rank, const InterfaceCall& call) const {

@@ -220,7 +220,7 @@ int eave_before_update_from(eave_averager* averager, double loss_sum, const floa
     require(exchanges, "exchanges");
     require(updates, "updates");
     *updates = own.before_update(loss_sum, {has_gradient, flags}, {{gradients, tensors}, {counts, tensors}}) ? 1 : 0;
-    *exchanges = own.exchanges();
+    *exchanges = own.gradient_exchanges();
   });
 }
 

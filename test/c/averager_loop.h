@@ -88,8 +88,8 @@ inline bool update_apart(Averager& averager, HandOver& how, int rank, double los
   if (how.is_early) averager.gradients_ready(parts, 1);
   flip();
   const bool updates = averager.before_update(loss_sum, has_gradient, parts);
-  how.exchanges.push_back(averager.exchanges());
-  if (averager.exchanges() > 0) g.assign(vector.begin(), vector.end());
+  how.exchanges.push_back(averager.gradient_exchanges());
+  if (averager.gradient_exchanges() > 0) g.assign(vector.begin(), vector.end());
   return updates;
 }
 

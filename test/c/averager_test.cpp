@@ -106,7 +106,7 @@ TEST(Averager, leaves_out_a_step_whose_gradients_lie_apart_and_are_not_finite) {
         averager.begin_step(0, 0, 0.1);
         const bool leaves_out = !is_finite && (name == "allreduce" || transport.rank() == 1);
         EXPECT_EQ(averager.before_update(0, has_gradient, {values, counts}), !leaves_out);
-        EXPECT_EQ(averager.exchanges(), name == "none" ? 0 : 1);
+        EXPECT_EQ(averager.gradient_exchanges(), name == "none" ? 0 : 1);
         averager.after_update();
       }
       averager.finish();

@@ -1,6 +1,7 @@
 """A rank that trains with each of some methods, saves, is killed, and goes on in another job.
 
     pytorch_saving_job.py WHAT FOLDER     WHAT: interrupted | resumed | more-ranks; the jobs follow each other
+                                          or one-loads
 """
 import os
 import pathlib
@@ -127,5 +128,20 @@ def more_ranks(folder):
     print("resumed", flush=True)
 
 
+def one_loads(_folder):
+    """Steps of this method wait for no rank, so the consensus is the first call that does."""
+    method = ("easgd-async", NESTEROV, {"tau": 4})
+    training = Training(method)
+    training.run(SAVED)
+    state = training.averager.state_dict()
+    training.averager.close()
+    training = Training(method)
+    if eave.rank() == 0:
+        training.averager.load_state_dict(state)
+    training.run(STEPS)
+    training.center()
+
+
 if __name__ == "__main__":
-    {"interrupted": interrupted, "resumed": resumed, "more-ranks": more_ranks}[sys.argv[1]](pathlib.Path(sys.argv[2]))
+    jobs = {"interrupted": interrupted, "resumed": resumed, "more-ranks": more_ranks, "one-loads": one_loads}
+    jobs[sys.argv[1]](pathlib.Path(sys.argv[2]))

@@ -1,8 +1,7 @@
 // Tests which rate and delay follow from a table of `eave bench-comm`.
-#include "report/plan/plan_network.h"
-
 #include <gtest/gtest.h>
 
+#include "report/plan/plan_network.h"
 #include "test/expectations.h"
 #include "test/report/made_runs.h"
 

@@ -285,7 +285,7 @@ class Averager(ScaledSteps, SavedMethod):
         if self._overlap:
             self._overlap.end()
         gradients = self._vector.gradients
-        has_gradient = gradients.collect(False, (self._is_loaded, not self._is_loaded))
+        has_gradient = gradients.collect(self._is_loaded, not self._is_loaded)
         self._settle()
         self._updates, exchanges = self._before_update_from(loss_sum, gradients, has_gradient)
         is_loaded, self._is_loaded = self._is_loaded, False

@@ -1,5 +1,3 @@
-#include "report/plan/plan_network.h"
-
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "eave/check.h"
+#include "report/plan/plan_network.h"
 
 namespace eave {
 namespace {

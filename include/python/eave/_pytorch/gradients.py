@@ -53,10 +53,9 @@ class Gradients:
             self.parts[number].copy_(gradient)
         return self._places[number]
 
-    def collect(self, keeps_apart: bool, further_flags: Sequence[bool]) -> Any:
+    def collect(self, *further_flags: bool) -> Any:
         """Notes where the gradients lie. Returns a flag per parameter, whether it has a gradient, and then
-        `further_flags`. `keeps_apart`: gradients that lie in the vector get memory of their own, because their values may
-        be needed once more after they have been exchanged."""
+        `further_flags`."""
         has_gradient = (ctypes.c_uint8 * (self.count + len(further_flags)))()
         has_gradient[self.count:] = [int(flag) for flag in further_flags]
         kinds, strided, are_apart = self._kinds, self._strided, self._are_apart
@@ -67,20 +66,12 @@ class Gradients:
                 if not self._are_apart:
                     self.parts[number].zero_()
                 continue
-            if keeps_apart:
-                gradient = self.move_out(number, gradient)
             has_gradient[number] = 1
             if are_apart and gradient.layout is strided and (gradient.dtype, gradient.stride()) == kinds[number]:
                 self.addresses[number] = gradient.data_ptr()
             else:
                 self.addresses[number] = self._place(number, gradient)
         return has_gradient
-
-    def move_out(self, number: int, gradient: torch.Tensor) -> torch.Tensor:
-        """Gives a gradient that lies in the vector memory of its own. Returns the gradient."""
-        if gradient.layout is self._strided and gradient.data_ptr() == self._places[number]:
-            gradient = self._parameters[number].grad = gradient.detach().clone()
-        return gradient
 
     def spread(self, has_gradient: Any, low: LowPrecision) -> None:
         """Makes the gradients of the parameters views of the vector; None where no rank has one."""
