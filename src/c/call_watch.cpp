@@ -98,7 +98,6 @@ std::optional<CallWatch::Numbered> CallWatch::numbered(std::int64_t number) cons
 }
 
 void CallWatch::tick(double seconds) {
-  compare_early();
   if (has_ended_) return;
   const std::optional<Numbered> now = last();
   if (!now) return;
@@ -117,22 +116,13 @@ void CallWatch::tick(double seconds) {
 }
 
 bool CallWatch::handle(int from, const ControlMessage& message) {
-  compare_early();
   if (message.kind != kAsk && message.kind != kDiffers) return false;
   if (!has_ended_ && message.numbers[3] == generation_) compare(from, message);
   return true;
 }
 
-// Before any other message and task: the Watchdog would find that the two calls send other things, not where they are.
-void CallWatch::compare_early() {
-  if (!early_ || !numbered(early_->second.numbers[0])) return;
-  const auto [from, message] = *std::exchange(early_, std::nullopt);
-  compare(from, message);
-}
-
 void CallWatch::compare(int from, const ControlMessage& message) {
   const std::optional<Numbered> mine = numbered(message.numbers[0]);
-  if (!mine && message.kind == kAsk) early_ = {from, message};
   const InterfaceCall theirs{static_cast<InterfaceCall::Function>(message.numbers[1]), message.numbers[2]};
   if (!mine || mine->call.function == theirs.function) return;
   has_ended_ = true;

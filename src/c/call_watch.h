@@ -7,7 +7,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "eave/check.h"
@@ -72,7 +71,6 @@ class CallWatch final : public GuardTask {
   std::optional<Numbered> numbered(std::int64_t number) const;
   void tell(int to, std::int64_t kind, const Numbered& call) noexcept;
   void compare(int from, const ControlMessage& message);
-  void compare_early();
   std::string place(int rank, const InterfaceCall& call) const;
 
   ControlChannel& channel_;
@@ -92,7 +90,6 @@ class CallWatch final : public GuardTask {
   std::int64_t looked_at_ = -1;
   double lasted_ = 0;
   bool has_ended_ = false;
-  std::optional<std::pair<int, ControlMessage>> early_;  // the last question about a call not yet made, and who asked
 };
 
 }  // namespace eave
