@@ -185,7 +185,7 @@ void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere,
   step_.samples = is_even ? 1 : samples;
   step_.samples_everywhere = is_even ? workers_ : samples_everywhere;
   step_.learning_rate = learning_rate;
-  is_gone_on_ = true;
+  has_begun_ = is_gone_on_ = true;
   ready_ = size();
   first_ready_ = std::numeric_limits<std::size_t>::max();
   are_ready_finite_ = true;

@@ -88,6 +88,8 @@ class Averager {
   bool is_collective_with(std::int64_t samples) const { return joins_each_step() || (samples == 0 && is_gone_on_); }
   // Whether all ranks must take the same number of steps, because a rank that takes fewer would keep others waiting.
   bool needs_equal_steps() const;
+  // Whether the next step is the first one, in which all ranks begin to answer requests.
+  bool begins_to_serve() const { return served_ && !has_begun_; }
   // The option limit-step: how long a rank waits for another. nullopt: unchanged.
   std::optional<std::string> limit() const;
   std::size_t size() const { return replica_.parameters.size(); }
@@ -185,6 +187,7 @@ class Averager {
   std::vector<std::uint64_t> fingerprints_;  // of these tensors
   int gradient_exchanges_ = 0;
   bool averages_ = false, is_left_out_ = false;  // in this step
+  bool has_begun_ = false;                       // a step
   bool is_gone_on_ = false;                      // has begun a step since the last consensus
   bool is_judged_ = false;                       // a consensus has differed from the start
   bool is_told_untrained_ = false;               // a warning has said that the consensus has not

@@ -36,7 +36,7 @@ struct InterfaceCall {
   Function function = Function::kStep;
   std::int64_t step = 0;
   // Whether the call is numbered. Numbered calls come in the same order on all ranks. If a method lets ranks take steps
-  // independently, its steps are not numbered.
+  // independently, its steps are not numbered, but for the first one.
   bool counts = true;
 };
 

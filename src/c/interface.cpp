@@ -55,13 +55,13 @@ int in_session(Function function, const std::function<void(Transport&)>& work) {
   return in_session(eave::InterfaceCall{function, 0}, work);
 }
 
-// Some methods let ranks be in different steps. Then a step is not a numbered call.
+// Some methods let ranks be in different steps. Then only the beginning of the first step is a numbered call.
 int in_session(Function function, eave_averager* averager, const std::function<void(eave::Averager&)>& work) {
   const bool is_step = function == Function::kStep;
   std::optional<eave::InterfaceCall> call;
   if (averager) {
     const eave::Averager& own = averager->averager;
-    call = {function, own.steps() + (is_step ? 1 : 0), !is_step || own.needs_equal_steps()};
+    call = {function, own.steps() + (is_step ? 1 : 0), !is_step || own.needs_equal_steps() || own.begins_to_serve()};
   }
   return in_session(
       call,

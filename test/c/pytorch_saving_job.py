@@ -129,7 +129,7 @@ def more_ranks(folder):
 
 
 def one_loads(_folder):
-    """Steps of this method wait for no rank, so the consensus is the first call that does."""
+    """Only the first step of this method waits for other ranks."""
     method = ("easgd-async", NESTEROV, {"tau": 4})
     training = Training(method)
     training.run(SAVED)
