@@ -83,6 +83,9 @@ struct TrainingPlan {
   bool has_ended = false;        // the run had already ended at first_step: only repeat what it does at its end
   CheckpointPlan checkpoints;
   std::int64_t evaluate_every_steps = 0;  // 0 = only at the end
+  // If above 0: as many evaluations as this, spread evenly over the run: over its time or bytes if these limit it, else
+  // over its steps. The last is the one at the end.
+  std::int64_t evaluations = 0;
   // The run ends when one of these limits is reached; 0 = no limit.
   double stop_at_accuracy = 0;        // accuracy of the consensus on the test set, 0-1
   double stop_after_seconds = 0;      // training time of the rank with the longest

@@ -165,6 +165,32 @@ TEST(Grid, names_the_item_that_is_wrong_and_the_word_that_is_near) {
     EXPECT_NE(refused_grid(words).find(says), std::string::npos) << refused_grid(words);
 }
 
+TEST(Widening, goes_out_by_the_ratio_to_the_neighbour) {
+  const std::vector<std::string> rates = {"0.1", "0.02", "0.05"};
+  EXPECT_EQ(rate_beyond(rates, &rates[0]), "0.2");
+  EXPECT_EQ(rate_beyond(rates, &rates[1]), "0.008");
+  EXPECT_EQ(rate_beyond(rates, &rates[2]), "") << "the best lies inside";
+  EXPECT_EQ(rate_beyond(rates, nullptr), "0.008") << "all diverged";
+  EXPECT_EQ(rate_beyond({"0.1"}, nullptr), "") << "nothing was tried beside it";
+}
+
+TEST(Widening, adds_runs_with_the_first_seed_to_the_groups_whose_best_is_at_the_edge) {
+  Grid grid = grid_of({"--ranks", "1,2", "--lr", "0.1,0.2", "--widen"}, 2);
+  const std::string inside = "0.15";
+  const std::vector<Cell> none = widen(grid, std::vector<const std::string*>(grid.groups.size(), &inside));
+  EXPECT_TRUE(none.empty());
+  std::vector<const std::string*> chosen(grid.groups.size(), &inside);
+  const std::string highest = "0.2";
+  chosen[1] = &highest;
+  const std::vector<Cell> cells = widen(grid, chosen);
+  ASSERT_EQ(cells.size(), 1u);
+  EXPECT_EQ(cells[0].group, 1u);
+  EXPECT_EQ(cells[0].rate, "0.4");
+  EXPECT_EQ(cells[0].seed, 1);
+  EXPECT_EQ(grid.groups[1].rates, (std::vector<std::string>{"0.1", "0.2", "0.4"}));
+  EXPECT_NE(refused_grid({"--widen"}).find("give two learning rates or more"), std::string::npos);
+}
+
 TEST(Grid, of_equal_bytes_has_no_rank_by_itself) {
   const Grid grid = grid_of({"--budget", "bytes=1GB", "--ranks", "1,2"}, 2);
   EXPECT_EQ(labels_of(grid), (std::vector<std::string>{"allreduce, 2 ranks, batch 32", "easgd, 2 ranks, batch 32"}));

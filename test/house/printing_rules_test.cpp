@@ -22,6 +22,7 @@ const std::set<std::string> kOwnWords = {"clock_text",  "count_text", "decimal_t
 
 // Texts that are eave's own, or whose parts are filtered when they are put in.
 const std::set<std::string> kComposed = {
+    "app/commands/checkpoint_command.cpp: samples_of(manifest)",
     "app/commands/watch_command.cpp: named_score(summary.evaluation.metric, summary.evaluation.center.accuracy)",
     "app/commands/bench_comm_command.cpp: request.operation->name",
     "app/commands/bench_comm_command.cpp: request.operation->reduction",

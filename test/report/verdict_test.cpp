@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
+#include <map>
 
 #include "report/compare/comparison.h"
 #include "test/expectations.h"
@@ -15,8 +17,8 @@ Texts verdict(const MadeRuns& place, std::optional<double> target = {}) {
 }
 
 // The accuracies are 0.80, 0.81, 0.82 and 0.70, 0.71, 0.72. Both have t(0.975, 2) 0.01 / sqrt(3) = 0.0248 to each side.
-// The difference has standard error 0.01 sqrt(2/3) and 4 degrees of freedom: 0.0227 to each side, t = 12.2, p =
-// 0.00026.
+// They rise together, so seeds are paired. Their differences are all 0.10, but known no finer than one of 100 samples:
+// deviation 0.01 / sqrt(6), 0.0101 to each side, t = 42.4, p = 0.00056.
 TEST(Verdict, names_the_winner_with_interval_lead_and_p) {
   const MadeRuns place;
   make_seeds(place, "a", {.ranks = 4, .accuracies = {0.4, 0.8}}, 3, 0.01);
@@ -25,19 +27,21 @@ TEST(Verdict, names_the_winner_with_interval_lead_and_p) {
   EXPECT_EQ(
       verdict(place).at(0),
       "With 4 ranks and batch 10 per rank, allreduce won: 81.00 % test accuracy after 1 epoch (95 % interval 78.52 "
-      "to 83.48, 3 seeds), 10.00 points more than easgd tau=5 (7.73 to 12.27, p < 0.001).");
+      "to 83.48, 3 seeds), 10.00 points more than easgd tau=5 (8.99 to 11.01, p < 0.001).");
 }
 
+// Paired as above. The lead over none has t = 4.24, p = 0.051; that over easgd counts for three pairs of methods.
 TEST(Verdict, names_no_winner_where_the_difference_may_be_chance) {
   const MadeRuns place;
-  make_seeds(place, "a", {.accuracies = {0.80}}, 3, 0.01);
-  make_seeds(place, "b", {.communicator = "none", .accuracies = {0.79}}, 3, 0.01);
-  make_seeds(place, "c", {.communicator = "easgd", .accuracies = {0.70}}, 3, 0.01);
+  make_seeds(place, "a", {.accuracies = {0.4, 0.80}}, 3, 0.01);
+  make_seeds(place, "b", {.communicator = "none", .accuracies = {0.4, 0.79}}, 3, 0.01);
+  make_seeds(place, "c", {.communicator = "easgd", .accuracies = {0.4, 0.70}}, 3, 0.01);
   EXPECT_EQ(
       verdict(place).at(0),
       "With one rank and batch 10, no method won on test accuracy: allreduce has 81.00 % test accuracy after 1 epoch "
-      "(95 % interval 78.52 to 83.48, 3 seeds); its lead of 1.00 points over none (-1.27 to 3.27, p = 0.29) may be "
-      "chance. It has 10.00 points more than easgd (7.73 to 12.27, p < 0.001).");
+      "(95 % interval 78.52 to 83.48, 3 seeds); its lead of 1.00 points over none (-0.01 to 2.01, p = 0.051) may be "
+      "chance; at this scatter about 1 more seed of each would tell them apart. It has 10.00 points more than easgd "
+      "(8.20 to 11.80, p = 0.0017).");
 }
 
 TEST(Verdict, says_that_one_run_each_proves_nothing) {
@@ -48,20 +52,20 @@ TEST(Verdict, says_that_one_run_each_proves_nothing) {
       verdict(place),
       Texts({"With one rank and batch 10, allreduce is ahead with 80.00 % test accuracy after 1 epoch, 20.00 points "
              "more than easgd; but one run of a method proves nothing: repeat with more seeds.",
-             "With one rank and batch 10, allreduce came to 60 % test accuracy first, in 4.0 s, easgd in 6.0 s; but "
+             "With one rank and batch 10, allreduce came to 60 % test accuracy within 4.0 s, easgd within 6.0 s; but "
              "one run of a method proves nothing: repeat with more seeds."}));
 }
 
 // The runs take 4 s and 8 s, without scatter.
 TEST(Verdict, names_the_fastest_to_the_target_and_who_never_got_there) {
   const MadeRuns place;
-  make_seeds(place, "a", {.accuracies = {0.8}, .seconds = 4}, 2, 0);
-  make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.8}, .seconds = 8}, 2, 0);
-  make_seeds(place, "c", {.communicator = "none", .accuracies = {0.5}, .seconds = 2}, 2, 0);
-  EXPECT_EQ(
-      verdict(place, 0.8).at(1),
-      "With one rank and batch 10, allreduce was the fastest to 80 % test accuracy: 4.0 s (95 % interval 4.0 to 4.0, "
-      "2 seeds), 4.0 s less than easgd (4.0 to 4.0, p < 0.001). Not every run got there: none.");
+  make_seeds(place, "a", {.accuracies = {0.4, 0.8}, .seconds = 4}, 2, 0);
+  make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.4, 0.8}, .seconds = 8}, 2, 0);
+  make_seeds(place, "c", {.communicator = "none", .accuracies = {0.4, 0.5}, .seconds = 2}, 2, 0);
+  EXPECT_EQ(verdict(place, 0.8).at(1),
+            "With one rank and batch 10, allreduce was the fastest to 80 % test accuracy: it came there in 4.0 s (95 % "
+            "interval 4.0 to 4.0, 2 seeds), 2.00 times as fast as easgd (2.00 to 2.00, p < 0.001). Not every run got "
+            "there: none.");
 }
 
 TEST(Verdict, names_no_winner_on_accuracy_where_budgets_differ) {
@@ -124,6 +128,147 @@ TEST(Verdict, says_so_where_no_run_finished) {
   const MadeRuns place;
   make_run(place, "a", {.accuracies = {0.8}, .finishes = false});
   EXPECT_EQ(verdict(place), Texts({"No run finished: nothing can be said of which method is better."}));
+}
+
+TEST(Verdict, names_nobody_first_from_one_evaluation) {
+  const MadeRuns place;
+  make_seeds(place, "a", {.accuracies = {0.8}, .seconds = 4}, 3, 0.01);
+  make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.6}, .seconds = 8}, 3, 0.01);
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_EQ(comparison.verdict,
+            Texts({"With one rank and batch 10, allreduce is ahead with 81.00 % test accuracy after 1 epoch, 20.00 "
+                   "points more than easgd; but one evaluation of each run names no winner: evaluate more often "
+                   "(--evaluations).",
+                   "With one rank and batch 10, allreduce came to 60 % test accuracy within 4.0 s, easgd within 8.0 s; "
+                   "but one evaluation of each run does not tell which was first: evaluate more often "
+                   "(--evaluations)."}));
+  for (const NamedMeasure& named : named_measures()) {
+    const bool is_by_time = named.measure == Measure::kSeconds || named.measure == Measure::kSamplesPerSecond;
+    EXPECT_EQ(standing_of(comparison, 0, named.measure), is_by_time ? Standing::kFirst : Standing::kNone) << named.name;
+  }
+}
+
+TEST(Verdict, names_nobody_fastest_if_another_may_have_been_there_before_its_first_evaluation) {
+  const MadeRuns place;
+  make_seeds(place, "a", {.accuracies = {0.4, 0.8}, .seconds = 4}, 2, 0);
+  make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.7, 0.8}, .seconds = 12}, 2, 0);
+  EXPECT_EQ(verdict(place, 0.6).at(1),
+            "With one rank and batch 10, allreduce came to 60 % test accuracy in 3.0 s, easgd within 6.0 s; but a "
+            "method came there before its first evaluation, so which was first is not known: evaluate more often "
+            "(--evaluations), or choose a farther --target.");
+  expect_parts(verdict(place, 0.72).at(1), {"allreduce was the fastest to 72 % test accuracy: it came there in 3.6 s"});
+}
+
+TEST(Verdict, says_within_of_the_fastest_if_it_was_there_before_its_first_evaluation) {
+  const MadeRuns place;
+  make_seeds(place, "a", {.accuracies = {0.7, 0.8}, .seconds = 4}, 2, 0);
+  make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.4, 0.8}, .seconds = 8}, 2, 0);
+  expect_parts(verdict(place, 0.6).at(1), {"it came there within 2.0 s (", "3.00 times as fast as easgd"});
+}
+
+TEST(Verdict, of_equal_values_names_nobody) {
+  const MadeRuns place;
+  make_seeds(place, "a", {.accuracies = {0.4, 0.8}}, 3, 0);
+  make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.4, 0.8}}, 3, 0);
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_EQ(comparison.verdict.at(0),
+            "With one rank and batch 10, no method won on test accuracy: allreduce has 80.00 % test accuracy after 1 "
+            "epoch (95 % interval 80.00 to 80.00, 3 seeds); its lead of 0.00 points over easgd (-0.65 to 0.65, p = 1) "
+            "may be chance.");
+  for (const std::size_t variant : {0u, 1u})
+    EXPECT_EQ(standing_of(comparison, variant, Measure::kScore), Standing::kTied);
+}
+
+TEST(Verdict, names_nobody_by_values_that_are_no_numbers) {
+  const MadeRuns place;
+  make_seeds(place, "a", {.accuracies = {0.4, 0.8}}, 3, 0);
+  make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.4, 0.7}}, 3, 0);
+  RunList runs = read_made(place);
+  runs.runs[1].summary->evaluation.center.accuracy = std::nan("");
+  EXPECT_EQ(compare_runs(std::move(runs), {}).verdict.at(0),
+            "With one rank and batch 10, values of test accuracy name no winner, for some are not finite numbers.");
+}
+
+TEST(Verdict, compares_what_is_there_if_no_run_of_a_method_finished) {
+  const MadeRuns place;
+  make_seeds(place, "a", {.accuracies = {0.4, 0.8}}, 2, 0.01);
+  make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.4, 0.6}}, 2, 0.01);
+  make_seeds(place, "c", {.communicator = "gossip", .accuracies = {0.4, 0.9}, .finishes = false}, 2, 0.01);
+  expect_parts(verdict(place).at(0), {"allreduce won", "points more than easgd"});
+}
+
+// 4 methods with 100 seeds each: three alike, and one better by as much as a tenth of the scatter of one run.
+TEST(Verdict, reads_400_runs) {
+  const MadeRuns place;
+  const std::vector<std::string> methods = {"allreduce", "easgd", "gossip", "local-sgd"};
+  for (std::size_t i = 0; i < methods.size(); ++i) {
+    for (int seed = 1; seed <= 100; ++seed) {
+      const double end = 0.7 + 0.001 * (seed * (7 + 2 * static_cast<int>(i)) % 101) + (i == 1 ? 0.05 : 0);
+      make_run(place, methods[i] + std::to_string(seed),
+               {.communicator = methods[i], .seed = seed, .accuracies = {0.4, end}});
+    }
+  }
+  expect_parts(verdict(place).at(0),
+               {"easgd won: 80.05 % test accuracy", "100 seeds", "p < 0.001", "allreduce", "gossip"});
+}
+
+// The sentence, the stars and the numbers of the table come from one rule.
+TEST(Standings, agree_with_the_sentence) {
+  const MadeRuns place;
+  make_seeds(place, "a", {.accuracies = {0.4, 0.80}}, 3, 0.01);
+  make_seeds(place, "b", {.communicator = "none", .accuracies = {0.4, 0.79}}, 3, 0.01);
+  make_seeds(place, "c", {.communicator = "easgd", .accuracies = {0.4, 0.70}}, 3, 0.01);
+  const Comparison comparison = compare_runs(read_made(place), {});
+  std::map<std::string, Standing> standings;
+  for (std::size_t i = 0; i < 3; ++i)
+    standings[comparison.variants[i].method] = standing_of(comparison, i, Measure::kScore);
+  EXPECT_EQ(standings, (std::map<std::string, Standing>{
+                           {"allreduce", Standing::kTied}, {"none", Standing::kTied}, {"easgd", Standing::kBehind}}));
+}
+
+TEST(Notes, say_which_runs_were_evaluated_too_seldom) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.8}});
+  make_run(place, "b", {.communicator = "easgd", .accuracies = {0.5, 0.6}});
+  EXPECT_EQ(compare_runs(read_made(place), {}).notes.at(0),
+            "Evaluated fewer than 10 times, so that curves and costs to the target are coarse (--evaluations): easgd "
+            "(2).");
+}
+
+TEST(Notes, tell_of_a_best_rate_at_the_edge_and_what_tuning_took) {
+  const MadeRuns place;
+  for (const char* rate : {"0.1", "0.2", "0.4"}) {
+    const double score = std::string(rate) == "0.2" ? 0.8 : 0.7;
+    make_run(place, std::string("a") + rate,
+             {.accuracies = std::vector<double>(10, score), .settings = {{"lr", rate}}});
+    make_run(place, std::string("b") + rate,
+             {.communicator = "easgd",
+              .accuracies = std::vector<double>(10, std::string(rate) == "0.4" ? 0.8 : 0.7),
+              .settings = {{"lr", rate}}});
+  }
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_EQ(comparison.notes.at(1),
+            "The best value lies at the edge of what was tried, so a better one may lie outside (--widen tries the "
+            "next): easgd, lr 0.4: lr 0.4 is the largest of 3 tried.");
+  EXPECT_EQ(comparison.notes.at(2),
+            "Learning rates were tuned besides the runs shown: allreduce, lr 0.2: 3 rates, 16.0 s in 2 runs, easgd, lr "
+            "0.4: 3 rates, 16.0 s in 2 runs.");
+}
+
+TEST(Notes, tell_of_a_best_tau_at_the_edge_but_not_of_tau_1) {
+  const auto edges = [](double at_1, double at_4, double at_16) {
+    const MadeRuns place;
+    const std::map<std::string, double> scores = {{"1", at_1}, {"4", at_4}, {"16", at_16}};
+    for (const auto& [tau, score] : scores)
+      make_run(place, tau, {.communicator = "easgd", .accuracies = {score}, .settings = {{"tau", tau}}});
+    Texts found;
+    for (const Variant& variant : compare_runs(read_made(place), {}).variants)
+      found.insert(found.end(), variant.edges.begin(), variant.edges.end());
+    return found;
+  };
+  EXPECT_EQ(edges(0.7, 0.8, 0.9), Texts({"tau 16 is the largest of 3 tried"}));
+  EXPECT_EQ(edges(0.7, 0.9, 0.8), Texts());
+  EXPECT_EQ(edges(0.9, 0.8, 0.7), Texts());
 }
 
 TEST(Notes, warn_of_a_seed_that_stands_there_twice) {

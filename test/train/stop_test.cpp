@@ -142,5 +142,43 @@ TEST(StopWithAnAsynchronousCenter, ends_all_ranks_at_the_same_step) {
   });
 }
 
+std::vector<std::int64_t> steps_of(const std::vector<EvaluationRecord>& evaluations) {
+  std::vector<std::int64_t> steps;
+  for (const EvaluationRecord& each : evaluations) steps.push_back(each.step);
+  return steps;
+}
+
+TEST(Evaluations, are_spread_evenly_over_the_steps) {
+  on_ranks({"threads", 2}, [](Transport& transport) {
+    TrainingSetting setting = evaluated_often("allreduce");
+    Trained often(transport, setting);
+    setting.plan.evaluate_every_steps = 0;
+    setting.plan.evaluations = 10;
+    Trained spread(transport, setting);
+    EXPECT_EQ(steps_of(spread.evaluations), std::vector<std::int64_t>({4, 8, 11, 15, 18, 22, 26, 29, 33, 36}));
+    EXPECT_EQ(spread.center(), often.center()) << "evaluations change nothing";
+    setting.plan.steps = 3;
+    Trained brief(transport, setting);
+    EXPECT_EQ(steps_of(brief.evaluations), std::vector<std::int64_t>({1, 2, 3}));
+  });
+}
+
+// The ranks would compare their bytes only every 100 steps by themselves.
+TEST(Evaluations, are_spread_over_the_bytes_that_limit_a_run) {
+  on_ranks({"threads", 3}, [](Transport& transport) {
+    TrainingSetting setting = evaluated_often("allreduce");
+    const std::int64_t bytes = Training(transport, setting).run().progress.bytes;
+    setting.plan.stop_after_bytes = bytes / 2;  // about 18 of 36 steps
+    setting.plan.evaluate_every_steps = 0;
+    setting.plan.evaluations = 5;
+    setting.plan.ask_every_steps = 100;
+    Trained stopped(transport, setting);
+    const std::vector<std::int64_t> steps = steps_of(stopped.evaluations);
+    ASSERT_EQ(steps.size(), 5u);
+    EXPECT_LE(steps.back(), 20);
+    for (std::size_t i = 1; i < steps.size(); ++i) EXPECT_NEAR(static_cast<double>(steps[i] - steps[i - 1]), 3.6, 1.6);
+  });
+}
+
 }  // namespace
 }  // namespace eave

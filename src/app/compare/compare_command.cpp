@@ -137,6 +137,11 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
   std::optional<Leaving> leaving;
   agree(job, [&] { leaving.emplace(job, output.string()); });
   runs.run(grid.first_cells(), grid.count());
+  for (int i = 0; i < kMostWidenings && own.flag("widen"); ++i) {
+    const std::vector<Cell> cells = widen(grid, runs.choose_rates());
+    if (cells.empty()) break;
+    runs.run(cells, grid.count());
+  }
   runs.run(grid.further_cells(runs.choose_rates()), grid.count());
   leaving.reset();  // the rest takes only a moment
   agree(job, [&] {

@@ -38,7 +38,9 @@ Cost cost_of(const OptionValues& values, const RunSummary& trial) {
   if (values.has("stop-after-bytes") && step_bytes > 0)
     steps = std::min(steps, static_cast<double>(values.bytes("stop-after-bytes")) / step_bytes);
   const double between = values.real("evaluate-every") * epoch_steps;
-  const double evaluations = 1 + (between > 0 ? std::floor(steps / between) : 0);
+  const double evaluations = values.has("evaluations") ? static_cast<double>(values.integer("evaluations", 1))
+                             : between > 0             ? 1 + std::floor(steps / between)
+                                                       : 1;
   return {steps, steps * step_seconds + evaluations * trial.evaluation.evaluation_seconds, steps * step_bytes};
 }
 

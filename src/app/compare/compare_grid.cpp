@@ -4,6 +4,9 @@
 #include <cctype>
 
 #include "app/main/launch.h"
+#include "base/options/option_values.h"
+#include "base/options/quantities.h"
+#include "report/text/terminal.h"
 
 namespace eave {
 namespace {
@@ -72,6 +75,39 @@ std::vector<Cell> Grid::further_cells(const std::vector<const std::string*>& cho
     for (std::size_t group = 0; group < groups.size(); ++group) {
       if (chosen[group]) cells.push_back(cell(group, *chosen[group], seed));
     }
+  }
+  return cells;
+}
+
+std::vector<std::string> words_of_evaluations(const OptionValues& values) {
+  if (values.given("evaluate-every") || values.given("evaluations")) return {};
+  std::vector<std::string> words = {"--evaluations=10"};
+  if (!values.given("evaluate-workers")) words.push_back("--evaluate-workers=off");
+  return words;
+}
+
+std::string rate_beyond(const std::vector<std::string>& rates, const std::string* chosen) {
+  if (rates.size() < 2) return "";
+  const auto number = [](const std::string& rate) { return read_real(rate).value.value_or(0); };
+  std::vector<double> tried;
+  for (const std::string& rate : rates) tried.push_back(number(rate));
+  std::ranges::sort(tried);
+  if (!(tried.front() > 0)) return "";
+  const double lowest = tried[0] * (tried[0] / tried[1]);
+  if (!chosen || number(*chosen) == tried.front()) return format("%.3g", lowest);
+  const double last = tried.back(), highest = last * (last / tried[tried.size() - 2]);
+  return number(*chosen) == last ? format("%.3g", highest) : "";
+}
+
+std::vector<Cell> widen(Grid& grid, const std::vector<const std::string*>& chosen) {
+  std::vector<std::string> beyond;
+  for (std::size_t group = 0; group < grid.groups.size(); ++group)
+    beyond.push_back(rate_beyond(grid.groups[group].rates, chosen[group]));
+  std::vector<Cell> cells;
+  for (std::size_t group = 0; group < grid.groups.size(); ++group) {
+    if (beyond[group].empty()) continue;
+    grid.groups[group].rates.push_back(beyond[group]);
+    cells.push_back(grid.cell(group, beyond[group], 1));
   }
   return cells;
 }

@@ -198,6 +198,10 @@ std::vector<OptionSpec> compare_options() {
       {"lr", OptionType::kText, "",
        "learning rates to try with each method, such as 0.01,0.03,0.1; the best on a held-out tenth of the training "
        "set counts"},
+      {"widen", OptionType::kFlag, "off",
+       "if a method's best learning rate is the lowest or highest of --lr, try the next one out, until the best lies "
+       "inside; at most " +
+           std::to_string(kMostWidenings) + " times"},
       {"seeds", OptionType::kInteger, "3",
        "number of runs of each method at its best learning rate, with different seeds"},
       {"budget", OptionType::kText, "",
@@ -290,6 +294,8 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
   }
   for (const auto& setting : budget_settings(own, of_train)) grid.settings.push_back(setting);
   refuse_same_names(grid, own);
+  if (own.flag("widen") && !grid.tunes())
+    refuse_option(own, "widen", "has no effect: give two learning rates or more, as in --lr 0.03,0.1");
   if (grid.tunes() && !has_setting(of_train, "validation-share")) grid.settings.emplace_back("validation-share", "0.1");
   return grid;
 }

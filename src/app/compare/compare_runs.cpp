@@ -53,6 +53,9 @@ void require_same_comparison(const std::map<std::string, std::string>& saved,
                              const std::map<std::string, std::string>& mine, const std::string& place) {
   std::set<std::string> free = options_of_files();
   free.insert({"run-dir", "progress"});
+  // Comparisons from before 2026-11-26 evaluated once an epoch. Their runs are kept.
+  if (!saved.contains("evaluations") && mine.contains("evaluations"))
+    free.insert({"evaluate-every", "evaluate-workers", "evaluations"});
   const auto difference = find_difference(saved, mine, free);
   if (!difference) return;
   throw Error(ExitCode::kConfiguration,
@@ -110,6 +113,10 @@ OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>
   words.insert(words.end(), more.begin(), more.end());
   try {
     OptionValues values = line_.parse(words, environment_);
+    if (const std::vector<std::string> spread = words_of_evaluations(values); !spread.empty()) {
+      words.insert(words.end(), spread.begin(), spread.end());
+      values = line_.parse(words, environment_);
+    }
     require_loaded(values);
     return values;
   } catch (const Error& error) {

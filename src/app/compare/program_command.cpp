@@ -38,6 +38,11 @@ void compare(const OptionValues& own, Grid& grid, const char* const* environment
   const std::unique_ptr<DirectoryLock> lock = lock_output(own);
   prepare_output(own, grid.settings);
   runs.run(grid.first_cells(), grid.count());
+  for (int i = 0; i < kMostWidenings && own.flag("widen"); ++i) {
+    const std::vector<Cell> cells = widen(grid, runs.choose_rates());
+    if (cells.empty()) break;
+    runs.run(cells, grid.count());
+  }
   runs.run(grid.further_cells(runs.choose_rates()), grid.count());
   tell_results(own, words);
 }

@@ -140,6 +140,9 @@ void add_output(CommandLine& line) {
        {"require-checkpoint", OptionType::kFlag, "off",
         "end the run if a checkpoint cannot be written; off: go on with a warning"},
        {"evaluate-every", OptionType::kReal, "1", "epochs between evaluations; 0: evaluate only at the end"},
+       {"evaluations", OptionType::kInteger, "",
+        "number of evaluations to spread over the run, whatever ends it, in place of --evaluate-every (eave compare: "
+        "10)"},
        {"stop-at-accuracy", OptionType::kReal, "",
         "end the run at the first evaluation that reaches this test accuracy, such as 0.9"},
        {"stop-after-time", OptionType::kSeconds, "",

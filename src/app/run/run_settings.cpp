@@ -19,6 +19,7 @@ std::set<std::string> words_in(const std::string& text) {
 
 constexpr const char* kWatching =
     "batch-norm-statistics checkpoint checkpoint-dir checkpoint-every decode-threads evaluate-every evaluate-workers "
+    "evaluations "
     "evaluation-batch "
     "image-cache limit-checkpoint limit-setup limit-step keep keep-every "
     "log-every nonfinite-limit on-bad-image on-nonfinite on-replica-fault overwrite replica-hash-every "

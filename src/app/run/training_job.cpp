@@ -133,8 +133,14 @@ void TrainingJob::plan_steps() {
   if (evaluate_every > 0) {
     plan_.evaluate_every_steps = std::max<std::int64_t>(1, std::llround(evaluate_every * steps_per_epoch));
   }
+  if (values_.has("evaluations")) {
+    if (values_.given("evaluate-every"))
+      refuse_option(values_, "evaluations", "contradicts --evaluate-every; give one");
+    plan_.evaluations = values_.integer("evaluations", 1, 1'000'000);
+    plan_.evaluate_every_steps = 0;
+  }
   plan_.evaluates_workers = values_.flag("evaluate-workers");
-  if (!plan_.evaluates_workers && (plan_.evaluate_every_steps <= 0 || plan_.evaluate_every_steps >= plan_.steps)) {
+  if (!plan_.evaluates_workers && !values_.has("evaluations") && evaluates_only_at_end()) {
     throw Error(ExitCode::kUsage, "--evaluate-workers off has no effect with --evaluate-every " +
                                       values_.text("evaluate-every") + ": no evaluation comes before the end");
   }
@@ -166,11 +172,17 @@ void TrainingJob::plan_stop() {
   if (values_.has("stop-at-accuracy")) refuse_useless_stop();
 }
 
+bool TrainingJob::evaluates_only_at_end() const {
+  const bool is_spread = plan_.evaluations > 1 && plan_.steps > 1;
+  return !is_spread && (plan_.evaluate_every_steps <= 0 || plan_.evaluate_every_steps >= plan_.steps);
+}
+
 // Only evaluations can stop a run. If there is none before the end, the option has no effect.
 void TrainingJob::refuse_useless_stop() const {
-  if (plan_.evaluate_every_steps <= 0 || plan_.evaluate_every_steps >= plan_.steps) {
-    throw Error(ExitCode::kUsage, "--stop-at-accuracy has no effect with --evaluate-every " +
-                                      values_.text("evaluate-every") +
+  if (evaluates_only_at_end()) {
+    const char* option = values_.has("evaluations") ? "evaluations" : "evaluate-every";
+    throw Error(ExitCode::kUsage, std::string("--stop-at-accuracy has no effect with --") + option + " " +
+                                      values_.text(option) +
                                       ": no evaluation comes before the end; evaluate more often");
   }
   if (values_.flag("average-at-end")) {

@@ -61,6 +61,7 @@ class TrainingJob {
   void build_model();
   void plan_steps();
   void plan_stop();
+  bool evaluates_only_at_end() const;
   void refuse_useless_stop() const;
   bool has_other_files() const;
   void plan_resumption();

@@ -7,6 +7,8 @@
 
 #include "base/options/number_text.h"
 #include "eave/check.h"
+#include "report/compare/rankings.h"
+#include "report/compare/tuning.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
 
@@ -17,13 +19,14 @@ namespace {
 constexpr double kRounding = 1e-9;
 
 template <typename Value>
-std::optional<Estimate> over_finished(const Variant& variant, const std::vector<RunRecord>& runs, const Value& value) {
+std::optional<Estimate> over_finished(const Variant& variant, const std::vector<RunRecord>& runs, const Value& value,
+                                      ValueRange range = ValueRange::kPositive) {
   std::vector<double> values;
   for (const std::size_t run : variant.finished) {
     if (const std::optional<double> one = value(runs[run])) values.push_back(*one);
   }
   if (values.empty() || values.size() < variant.finished.size()) return std::nullopt;
-  return estimate(values);
+  return estimate(values, range);
 }
 
 Reached at(const EvaluationPoint& point) {
@@ -50,12 +53,6 @@ const Variant* one_rank_like(const Variant& variant, const std::vector<Variant>&
     if (fits && (!fastest || other.samples_per_second->mean > fastest->samples_per_second->mean)) fastest = &other;
   }
   return fastest;
-}
-
-// The validation accuracy at the end of the run, or nothing if none was recorded.
-std::optional<double> last_validation(const RunRecord& run) {
-  if (run.evaluations.empty() || !run.evaluations.back().record.validation) return std::nullopt;
-  return run.evaluations.back().record.validation->accuracy;
 }
 
 double best_score(const RunRecord& run) {
@@ -95,9 +92,18 @@ std::optional<double> common_target(const Metric& metric, const std::vector<Vari
 void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& runs) {
   using Value = std::optional<double>;
   for (Variant& variant : variants) {
-    const auto of = [&](const auto& value) { return over_finished(variant, runs, value); };
-    variant.accuracy = of([](const RunRecord& run) -> Value { return run.summary->evaluation.center.accuracy; });
-    variant.validation = of(last_validation);
+    const auto of = [&](const auto& value, ValueRange range = ValueRange::kPositive) {
+      return over_finished(variant, runs, value, range);
+    };
+    const auto accuracy = [](const RunRecord& run) -> Value { return run.summary->evaluation.center.accuracy; };
+    const ValueRange range = runs.empty() || !is_accuracy(runs.front().metric) ? ValueRange::kAny : ValueRange::kShare;
+    variant.accuracy = of(accuracy, range);
+    variant.validation = of(last_validation, range);
+    for (const std::size_t run : variant.finished) {
+      variant.seeds.push_back(setting_in(runs[run].settings, "seed"));
+      const std::size_t evaluations = runs[run].evaluations.size();
+      variant.evaluations = variant.seeds.size() == 1 ? evaluations : std::min(variant.evaluations, evaluations);
+    }
     variant.seconds = of([](const RunRecord& run) -> Value { return run.summary->seconds; });
     variant.samples = of([](const RunRecord& run) -> Value { return static_cast<double>(run.summary->samples); });
     variant.samples_per_second = of([](const RunRecord& run) -> Value { return run.summary->samples_per_second; });
@@ -133,94 +139,11 @@ void measure_to_target(std::vector<Variant>& variants, const std::vector<RunReco
     variant.seconds_to_target = over_finished(variant, runs, reached(&Reached::seconds));
     variant.samples_to_target = over_finished(variant, runs, reached(&Reached::samples));
     variant.bytes_to_target = over_finished(variant, runs, reached(&Reached::bytes));
-  }
-}
-
-// Chooses the best of some variants that differ only in the learning rate. The best has the best mean validation
-// score at the end. If a finished run has recorded none, the test score decides.
-//
-// Only seeds that all variants of the group have count, because a comparison runs further seeds for the chosen rate
-// only. If they share no seed, all count. A variant that lost a run with such a seed ranks behind those that lost none.
-class LearningRateChoice {
- public:
-  LearningRateChoice(const std::vector<Variant*>& rivals, const std::vector<RunRecord>& runs)
-      : rivals_(rivals), runs_(runs) {
-    for (const Variant* rival : rivals) keep_common(rival == rivals.front(), seeds_of(*rival));
-    for (const Variant* rival : rivals) {
-      for (const std::size_t run : counted(*rival)) by_test_ |= is_finished(run) && !last_validation(runs[run]);
-    }
-  }
-
-  void choose() const {
-    std::vector<Variant*> able = rivals_;
-    std::erase_if(able, [&](const Variant* rival) { return !rival->accuracy || finished(*rival) == 0; });
-    for (Variant* rival : rivals_) rival->why_chosen = "no run of it finished";
-    if (able.empty()) return;
-    Variant* best = *std::ranges::max_element(able, {}, [&](const Variant* rival) {
-      return std::tuple(finished(*rival) == counted(*rival).size(), score(*rival));
+    variant.is_within = std::ranges::any_of(variant.finished, [&](std::size_t run) {
+      const std::optional<Reached> when = reach(runs[run], accuracy);
+      return when && when->is_within;
     });
-    const std::string by = (by_test_ ? "test " : "validation ") + runs_[rivals_.front()->runs.front()].metric.name;
-    for (Variant* rival : able) {
-      rival->why_chosen = "learning rate " + setting_in(best->settings, "lr") + " did better, by " + by;
-    }
-    best->chosen = true;
-    best->chosen_by_test = by_test_ && rivals_.size() > 1;
-    best->why_chosen =
-        rivals_.size() == 1 ? "only one" : "best of " + std::to_string(rivals_.size()) + " learning rates by " + by;
   }
-
- private:
-  std::set<std::string> seeds_of(const Variant& variant) const {
-    std::set<std::string> seeds;
-    for (const std::size_t run : variant.runs) seeds.insert(setting_in(runs_[run].settings, "seed"));
-    return seeds;
-  }
-
-  void keep_common(bool is_first, const std::set<std::string>& seeds) {
-    if (is_first) common_ = seeds;
-    std::erase_if(common_, [&](const std::string& seed) { return !seeds.contains(seed); });
-  }
-
-  // The runs that count: those with a common seed, or all if the variants share no seed.
-  std::vector<std::size_t> counted(const Variant& variant) const {
-    std::vector<std::size_t> counted = variant.runs;
-    if (common_.empty()) return counted;
-    std::erase_if(counted, [&](std::size_t run) { return !common_.contains(setting_in(runs_[run].settings, "seed")); });
-    return counted;
-  }
-
-  bool is_finished(std::size_t run) const { return runs_[run].end == RunEnd::kFinished; }
-
-  std::size_t finished(const Variant& variant) const {
-    const std::vector<std::size_t> all = counted(variant);
-    return static_cast<std::size_t>(std::ranges::count_if(all, [&](std::size_t run) { return is_finished(run); }));
-  }
-
-  double score(const Variant& variant) const {
-    double sum = 0;
-    for (const std::size_t run : counted(variant)) {
-      if (!is_finished(run)) continue;
-      const double value = by_test_ ? runs_[run].summary->evaluation.center.accuracy : *last_validation(runs_[run]);
-      sum += goodness(runs_[run].metric, value);
-    }
-    return sum / static_cast<double>(finished(variant));
-  }
-
-  const std::vector<Variant*>& rivals_;
-  const std::vector<RunRecord>& runs_;
-  std::set<std::string> common_;  // seeds
-  bool by_test_ = false;
-};
-
-// Groups variants that differ only in the learning rate, and marks the best of each group as chosen.
-void choose_learning_rates(std::vector<Variant>& variants, const std::vector<RunRecord>& runs) {
-  std::map<std::map<std::string, std::string>, std::vector<Variant*>> rivals;
-  for (Variant& variant : variants) {
-    std::map<std::string, std::string> rest = variant.settings;
-    rest.erase("lr");
-    rivals[rest].push_back(&variant);
-  }
-  for (const auto& [unused, group] : rivals) LearningRateChoice(group, runs).choose();
 }
 
 // Leaves out the runs that have another metric than the first one.
@@ -246,7 +169,7 @@ std::optional<Reached> reach(const RunRecord& run, double accuracy) {
   });
   if (found == run.evaluations.end()) return std::nullopt;
   const Reached here = at(*found);
-  if (found == run.evaluations.begin()) return here;
+  if (found == run.evaluations.begin()) return Reached{here.seconds, here.samples, here.bytes, true};
   const EvaluationPoint& before = *std::prev(found);
   const double from = before.record.center.accuracy, to = found->record.center.accuracy;
   const double part = std::min((accuracy - from) / (to - from), 1.0);
@@ -276,6 +199,7 @@ Comparison compare_runs(RunList list, std::optional<double> target) {
     comparison.target = {*common, best + " that every run of every chosen variant reached"};
   }
   if (comparison.target) measure_to_target(comparison.variants, comparison.runs, comparison.target->accuracy);
+  comparison.cells = rank_cells(comparison);
   comparison.verdict = verdict_of(comparison);
   comparison.notes = notes_on(comparison);
   return comparison;

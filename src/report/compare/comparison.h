@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/compare/rankings.h"
 #include "report/compare/variants.h"
 #include "report/read/run_reader.h"
 
@@ -22,6 +23,7 @@ struct Comparison {
   std::vector<Variant> variants;
   std::vector<std::string> differing;  // names of options
   std::optional<Target> target;
+  std::vector<MethodCell> cells;            // most ranks first; every cell has two chosen variants or more
   std::vector<std::string> verdict, notes;  // both: sentences
 };
 
@@ -33,7 +35,8 @@ Comparison compare_runs(RunList list, std::optional<double> target);
 // The cost at which a run reached an accuracy.
 struct Reached {
   double seconds = 0, samples = 0;
-  double bytes = 0;  // sent by the rank that sent most
+  double bytes = 0;        // sent by the rank that sent most
+  bool is_within = false;  // reached before the first evaluation; the costs are those of that evaluation, so too high
 };
 
 // The cost at the first evaluation whose test accuracy, or other metric, is at least as good as `accuracy`. If an
@@ -41,10 +44,9 @@ struct Reached {
 // accuracy.
 std::optional<Reached> reach(const RunRecord& run, double accuracy);
 
-// The result in sentences that claim no more than the runs show. Compares methods that ran with the same number of
-// ranks, batch and place, largest number of ranks first. For each group it says which method had the best test
-// accuracy, and which reached the target first. Each is compared with the next best by Welch's t-test, and a difference
-// counts if p < 0.05. If methods have one run each, or different budgets, no winner is named.
+// The result in sentences that claim no more than the runs show. They read Comparison::cells: for each cell they say
+// which method had the best test accuracy, and which reached the target first. If methods have one run each, one
+// evaluation each, or different budgets, no winner is named.
 std::vector<std::string> verdict_of(const Comparison& comparison);
 
 // Notes that a reader needs to judge the numbers.

@@ -1,10 +1,12 @@
 // Implements notes_on of report/compare/comparison.h: what a reader must know before believing a report.
 #include <algorithm>
-#include <map>
 #include <set>
 
+#include "base/options/number_text.h"
+#include "base/options/quantities.h"
 #include "report/compare/comparison.h"
 #include "report/record/config.h"
+#include "report/text/terminal.h"
 
 namespace eave {
 namespace {
@@ -68,23 +70,67 @@ std::string on_speedups(const Comparison& comparison) {
          ": there is no run of one rank with the same batch per rank.";
 }
 
-std::string on_chance(const Comparison& comparison) {
-  std::map<std::tuple<std::string, int, double>, int> methods;
-  int most = 0;
+std::string on_few_evaluations(const Comparison& comparison) {
+  constexpr std::size_t kEnough = 10;
+  std::vector<std::string> labels;
   for (const Variant& variant : comparison.variants) {
-    if (variant.chosen) most = std::max(most, ++methods[{variant.place, variant.ranks, variant.batch_per_rank}]);
+    if (variant.chosen && variant.accuracy && variant.evaluations < kEnough)
+      labels.push_back(variant.label + " (" + std::to_string(variant.evaluations) + ")");
   }
-  if (most < 3) return "";
-  return "p is of one comparison, by Welch's t: the best of several methods against the next best, not corrected for "
-         "having looked at several.";
+  if (labels.empty()) return "";
+  return "Evaluated fewer than " + std::to_string(kEnough) +
+         " times, so that curves and costs to the target are coarse (--evaluations): " + listed(labels) + ".";
+}
+
+std::string on_edges(const Comparison& comparison) {
+  std::vector<std::string> edges;
+  for (const Variant& variant : comparison.variants) {
+    for (const std::string& edge : variant.edges)
+      if (variant.chosen) edges.push_back(variant.label + ": " + edge);
+  }
+  if (edges.empty()) return "";
+  return "The best value lies at the edge of what was tried, so a better one may lie outside (--widen tries the "
+         "next): " +
+         listed(edges) + ".";
+}
+
+std::string on_tuning(const Comparison& comparison) {
+  std::vector<std::string> costs;
+  bool is_unequal = false;
+  std::size_t rates = 0;
+  for (const Variant& variant : comparison.variants) {
+    const RateTuning& tuning = variant.tuning;
+    if (!variant.chosen) continue;
+    is_unequal = is_unequal || (rates > 0 && tuning.rates.size() != rates);
+    rates = tuning.rates.size();
+    if (tuning.runs == 0) continue;
+    costs.push_back(variant.label + ": " + std::to_string(rates) + " rates, " + decimal_text(tuning.seconds, 1) +
+                    " s in " + std::to_string(tuning.runs) + (tuning.runs == 1 ? " run" : " runs"));
+  }
+  if (costs.empty()) return "";
+  return "Learning rates were tuned besides the runs shown: " + listed(costs) + "." +
+         (is_unequal ? " Not all methods tried equally many." : "");
+}
+
+std::string on_chance(const Comparison& comparison) {
+  const auto is_tested = [](const MethodCell& cell) {
+    return std::ranges::any_of(cell.by, [](const auto& each) {
+      const MeasuredRanking& measured = each.second;
+      return measured.bar == Bar::kNone && std::ranges::any_of(measured.ranking.contrasts, &Contrast::is_known);
+    });
+  };
+  if (std::ranges::none_of(comparison.cells, is_tested)) return "";
+  return "p and the intervals of leads are corrected for the number of methods compared (Holm's correction over all "
+         "pairs). Seeds are compared in pairs if their results rise and fall together, otherwise by Welch's t-test.";
 }
 
 }  // namespace
 
 std::vector<std::string> notes_on(const Comparison& comparison) {
-  std::vector<std::string> notes = {on_unfinished(comparison),     on_data(comparison),
-                                    on_learning_rates(comparison), on_repeated_seeds(comparison),
-                                    on_speedups(comparison),       on_chance(comparison)};
+  std::vector<std::string> notes = {
+      on_unfinished(comparison),     on_data(comparison),     on_learning_rates(comparison),
+      on_repeated_seeds(comparison), on_speedups(comparison), on_few_evaluations(comparison),
+      on_edges(comparison),          on_tuning(comparison),   on_chance(comparison)};
   std::erase(notes, "");
   return notes;
 }

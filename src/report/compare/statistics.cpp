@@ -1,5 +1,6 @@
 #include "report/compare/statistics.h"
 
+#include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <numeric>
@@ -19,46 +20,46 @@ using StudentsT =
 
 constexpr double kTail = 0.025;  // on each side of a 95 % interval
 
-double squared_error(const Estimate& value) { return value.deviation * value.deviation / static_cast<double>(value.n); }
+double average_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
-double degrees_of_freedom(const Estimate& a, const Estimate& b) {
-  const double of_a = squared_error(a), of_b = squared_error(b);
-  return (of_a + of_b) * (of_a + of_b) /
-         (of_a * of_a / static_cast<double>(a.n - 1) + of_b * of_b / static_cast<double>(b.n - 1));
+// With divisor n - 1.
+double deviation_of(const std::vector<double>& values) {
+  const double mean = average_of(values);
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+// Half of the interval of the mean of these values.
+double half_width(const std::vector<double>& values) {
+  const auto n = static_cast<double>(values.size());
+  return quantile(complement(StudentsT(n - 1), kTail)) * deviation_of(values) / std::sqrt(n);
 }
 
 }  // namespace
 
-Estimate estimate(const std::vector<double>& values) {
+Estimate estimate(const std::vector<double>& values, ValueRange range) {
   EAVE_CHECK(!values.empty(), "no values to take the mean of");
   Estimate result;
   result.n = values.size();
-  const auto n = static_cast<double>(result.n);
-  result.mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  result.values = values;
+  result.mean = average_of(values);
   if (result.n == 1) return result;
-  double squares = 0;
-  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
-  result.deviation = std::sqrt(squares / (n - 1));
-  const double half = quantile(complement(StudentsT(n - 1), kTail)) * result.deviation / std::sqrt(n);
-  result.low = result.mean - half;
-  result.high = result.mean + half;
-  return result;
-}
-
-std::optional<Difference> difference(const Estimate& a, const Estimate& b) {
-  if (a.n < 2 || b.n < 2) return std::nullopt;
-  Difference result;
-  result.mean = result.low = result.high = a.mean - b.mean;
-  const double error = std::sqrt(squared_error(a) + squared_error(b));
-  if (error == 0) {
-    result.p = result.mean == 0 ? 1 : 0;
+  result.deviation = deviation_of(values);
+  const bool is_positive = std::ranges::all_of(values, [](double value) { return value > 0; });
+  if (range == ValueRange::kPositive && is_positive && result.deviation > 0) {
+    std::vector<double> logarithms;
+    for (const double value : values) logarithms.push_back(std::log(value));
+    const double factor = std::exp(std::min(half_width(logarithms), 300.0));  // finite
+    result.low = result.mean / factor;
+    result.high = result.mean * factor;
     return result;
   }
-  const StudentsT distribution(degrees_of_freedom(a, b));
-  const double half = quantile(complement(distribution, kTail)) * error;
-  result.low -= half;
-  result.high += half;
-  result.p = 2 * cdf(complement(distribution, std::abs(result.mean) / error));
+  const double half = half_width(values);
+  result.low = range == ValueRange::kAny ? result.mean - half : std::max(result.mean - half, 0.0);
+  result.high = range == ValueRange::kShare ? std::min(result.mean + half, 1.0) : result.mean + half;
   return result;
 }
 

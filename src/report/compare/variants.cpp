@@ -13,12 +13,31 @@ namespace {
 using Settings = std::map<std::string, std::string>;
 
 // Options that only name, place or watch a run.
-const std::set<std::string> kOfNoEffect = {"allow-unstable", "checkpoint",     "checkpoint-dir",   "checkpoint-every",
-                                           "config",         "keep",           "keep-every",       "require-checkpoint",
-                                           "data-dir",       "evaluate-every", "evaluate-workers", "evaluation-batch",
-                                           "log-every",      "overwrite",      "plugin",           "print-config",
-                                           "progress",       "replay",         "resume",           "run-dir",
-                                           "seed",           "stage-to",       "tensorboard",      "trace"};
+const std::set<std::string> kOfNoEffect = {"allow-unstable",
+                                           "checkpoint",
+                                           "checkpoint-dir",
+                                           "checkpoint-every",
+                                           "config",
+                                           "evaluations",
+                                           "keep",
+                                           "keep-every",
+                                           "require-checkpoint",
+                                           "data-dir",
+                                           "evaluate-every",
+                                           "evaluate-workers",
+                                           "evaluation-batch",
+                                           "log-every",
+                                           "overwrite",
+                                           "plugin",
+                                           "print-config",
+                                           "progress",
+                                           "replay",
+                                           "resume",
+                                           "run-dir",
+                                           "seed",
+                                           "stage-to",
+                                           "tensorboard",
+                                           "trace"};
 
 // Options that say where a run ran and on what, not how ranks are averaged.
 const std::set<std::string> kOfPlace = {"augment",          "crop",          "data",          "decode-threads",

@@ -12,6 +12,13 @@
 
 namespace eave {
 
+// What it took to find a method's learning rate.
+struct RateTuning {
+  std::vector<double> rates;  // tried, ascending; the chosen one too
+  std::size_t runs = 0;       // at the rates that were not chosen
+  double seconds = 0;         // training time of these runs, as far as they finished
+};
+
 struct Variant {
   // "easgd tau=10": the communicator, tau, and the settings in which variants with this communicator differ.
   std::string method;
@@ -26,7 +33,14 @@ struct Variant {
   std::vector<std::size_t> runs, finished;  // indices
   bool chosen = false;  // represents its method: the best of the variants that differ in the learning rate
   std::string why_chosen;
+  RateTuning tuning;  // of a chosen variant
+  // "lr 0.3 is the largest of 3 tried": the best value lies at the edge of what was tried, so a better one may lie
+  // outside. For the learning rate, tau and alpha.
+  std::vector<std::string> edges;
   bool chosen_by_test = false;  // chosen by test accuracy, because a validation accuracy was missing
+
+  std::vector<std::string> seeds;  // of the finished runs
+  std::size_t evaluations = 0;     // of the finished run that has fewest
 
   // Estimates over finished runs; nothing if there are none. Accuracies are those at the end.
   std::optional<Estimate> accuracy, validation, seconds, samples, samples_per_second, bytes_per_rank;
@@ -35,6 +49,7 @@ struct Variant {
   std::optional<Estimate> speedup, efficiency;
   // The cost until the first evaluation with the target accuracy. Nothing if a finished run did not reach it.
   std::optional<Estimate> seconds_to_target, samples_to_target, bytes_to_target;
+  bool is_within = false;  // some run reached the target before its first evaluation, so its cost is an upper bound
   TimeShares shares;
 };
 

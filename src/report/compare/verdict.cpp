@@ -1,12 +1,11 @@
 // Implements verdict_of of report/compare/comparison.h.
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <tuple>
 
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "report/compare/comparison.h"
+#include "report/compare/rankings.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
 #include "report/text/terminal.h"
@@ -14,22 +13,7 @@
 namespace eave {
 namespace {
 
-constexpr double kSignificant = 0.05;
 constexpr std::size_t kMostCells = 6;
-
-using Variants = std::vector<const Variant*>;
-using Measure = std::optional<Estimate> Variant::*;
-
-// Variants that are compared with each other: same place, number of ranks and batch per rank. Most ranks first.
-using Cells = std::map<std::tuple<int, double, std::string>, Variants>;
-
-Cells cells_of(const Comparison& comparison) {
-  Cells cells;
-  for (const Variant& variant : comparison.variants) {
-    if (variant.chosen) cells[{-variant.ranks, variant.batch_per_rank, variant.place}].push_back(&variant);
-  }
-  return cells;
-}
 
 std::string counted(double count, const std::string& one) {
   return number_text(count) + " " + one + (count == 1 ? "" : "s");
@@ -43,8 +27,6 @@ std::string place_text(const Variant& variant) {
 
 std::string chance_text(double p) { return p < 0.001 ? "p < 0.001" : "p = " + format("%.2g", p); }
 
-bool is_certain(const std::optional<Difference>& difference) { return difference && difference->p < kSignificant; }
-
 // How to write the numbers of one measure.
 struct Style {
   double factor;
@@ -55,6 +37,7 @@ struct Style {
 
 constexpr Style kPercent = {100, 2, " %"};
 constexpr Style kSeconds = {1, 1, " s"};
+constexpr Style kTimes = {1, 2, ""};
 
 // Four significant digits of a value like `like`, if the metric is not accuracy.
 Style style_of(const Metric& metric, double like) {
@@ -77,151 +60,167 @@ std::string certainty(const Estimate& value, const Style& style) {
          counted(static_cast<double>(value.n), "seed");
 }
 
-// "0.42 points more than allreduce (0.10 to 0.70, p = 0.02)"
-std::string lead_text(const Difference& lead, const Style& style, const std::string& how, const std::string& whom) {
-  const double sign = lead.mean < 0 ? -1 : 1;
-  const double near = std::min(sign * lead.low, sign * lead.high), far = std::max(sign * lead.low, sign * lead.high);
-  return style.text(std::abs(lead.mean)) + how + whom + " (" + style.text(near) + " to " + style.text(far) + ", " +
-         chance_text(lead.p) + ")";
+// "0.10 to 0.70, p = 0.02"
+std::string interval_text(double one, double other, const Style& style, double p) {
+  return style.text(std::min(one, other)) + " to " + style.text(std::max(one, other)) + ", " + chance_text(p);
 }
 
-double spread(const Variants& cell, Measure measure) {
-  double low = INFINITY, high = 0;
-  for (const Variant* variant : cell) {
-    if (!(variant->*measure)) return INFINITY;
-    low = std::min(low, (variant->*measure)->mean);
-    high = std::max(high, (variant->*measure)->mean);
+// The methods of a cell in the order of one measure, with the contrasts that the rule of significance gives.
+struct Field {
+  const Comparison& comparison;
+  const MethodCell& cell;
+  const MeasuredRanking& measured;
+  const Variant& variant(std::size_t place) const { return comparison.variants[cell.variants[place]]; }
+  const Variant& best() const { return variant(measured.ranking.order.front()); }
+  const std::vector<Contrast>& contrasts() const { return measured.ranking.contrasts; }
+  bool is_known() const { return std::ranges::all_of(contrasts(), &Contrast::is_known); }
+  // The next best; if no method is first, the best one that is not told apart.
+  const Contrast& next() const {
+    const auto found = std::ranges::find(contrasts(), false, &Contrast::is_apart);
+    return found == contrasts().end() ? contrasts().front() : *found;
   }
-  return high > 0 ? (high - low) / high : INFINITY;
+};
+
+// "; about 4 more seeds of each would tell them apart"
+std::string seeds_text(const Contrast& contrast) {
+  if (contrast.p == 1 && !contrast.more_seeds) return "";
+  if (!contrast.more_seeds) return "; a thousand more seeds would hardly tell them apart";
+  return "; at this scatter about " + counted(static_cast<double>(*contrast.more_seeds), "more seed") +
+         " of each would tell them apart";
 }
 
-// The value of an option that all variants of the cell have; "" if it is missing or differs.
-std::string shared_setting(const Variants& cell, const std::string& name) {
-  const std::string text = setting_in(cell.front()->settings, name);
-  const bool is_shared =
-      std::ranges::all_of(cell, [&](const Variant* variant) { return setting_in(variant->settings, name) == text; });
-  return is_shared ? text : "";
-}
-
-// "after 5 epochs": the budget that all variants of the cell share; "" if they share none.
-std::string budget_of(const Variants& cell, const std::vector<RunRecord>& runs) {
-  constexpr double kAlikeSamples = 0.01, kAlike = 0.05;
-  const Variant& first = *cell.front();
-  if (spread(cell, &Variant::samples) <= kAlikeSamples) {
-    const RunRecord& run = runs[first.finished.front()];
-    if (run.train_samples == 0) return "after " + counted(static_cast<double>(run.summary->samples), "sample");
-    const double epochs = run.summary->epochs;
-    return "after " + counted(std::round(100 * epochs) / 100, "epoch");
+// A clause for each further method that is told apart: " It has 1.20 points more than local-sgd tau=10 (0.80 to 1.60, p
+// = 0.001), and …." After a few, only their number.
+template <typename Lead>
+std::string left_behind(const Field& field, const std::string& verb, const Lead& lead) {
+  constexpr std::size_t kMostClauses = 3;
+  std::vector<std::string> clauses;
+  for (const Contrast& contrast : field.contrasts())
+    if (contrast.is_apart && &contrast != &field.next()) clauses.push_back(lead(contrast));
+  if (clauses.empty()) return "";
+  if (clauses.size() > kMostClauses + 1) {
+    const auto more = static_cast<double>(clauses.size() - kMostClauses);
+    clauses.resize(kMostClauses);
+    clauses.push_back("is told apart from " + counted(more, "other method"));
   }
-  // A run checks its budget 20 times per epoch, so it ends a little later than the budget.
-  if (const std::string time = shared_setting(cell, "stop-after-time"); !time.empty()) return "after " + time;
-  if (const std::string bytes = shared_setting(cell, "stop-after-bytes"); !bytes.empty()) {
-    return "after " + bytes + " sent by a rank";
-  }
-  if (spread(cell, &Variant::seconds) <= kAlike) return "after " + format("%.3g s", first.seconds->mean);
-  if (spread(cell, &Variant::bytes_per_rank) <= kAlike) return "after the same bytes per rank";
-  return "";
+  std::string text = " It " + verb + " " + clauses.front();
+  for (std::size_t i = 1; i < clauses.size(); ++i) text += (i + 1 < clauses.size() ? ", " : ", and ") + clauses[i];
+  return text + ".";
 }
 
-std::string different_budgets(const Variants& cell) {
+std::string unproven_score(const Field& field, const std::string& score, const std::string& lead) {
+  const std::string why = !field.is_known() ? "one run of a method proves nothing: repeat with more seeds"
+                                            : "one evaluation of each run names no winner: evaluate more often "
+                                              "(--evaluations)";
+  return place_text(field.best()) + field.best().method + " is ahead with " + score + ", " + lead + "; but " + why +
+         ".";
+}
+
+std::string score_sentence(const Field& field) {
+  const Metric& metric = field.comparison.metric;
+  const Variant& best = field.best();
+  const Style style = style_of(metric, best.accuracy->mean);
+  const std::string score = test_score(metric, best.accuracy->mean) + " " + field.cell.budget;
+  const std::string points = is_accuracy(metric) ? " points" : "";
+  const std::string than = points + (metric.lower_is_better ? " less than " : " more than ");
+  const auto lead = [&](const Contrast& contrast, const std::string& how) {
+    const Variant& other = field.variant(contrast.other);
+    const std::string size = style.text(std::abs(best.accuracy->mean - other.accuracy->mean)) + how + other.method;
+    if (!contrast.is_known || field.measured.bar == Bar::kOneEvaluation) return size;
+    const double sign = contrast.effect < 0 ? -1 : 1, most = is_accuracy(metric) ? 1 : INFINITY;
+    const auto end = [&](double value) { return std::clamp(sign * value, -most, most); };
+    return size + " (" + interval_text(end(contrast.low), end(contrast.high), style, contrast.p) + ")";
+  };
+  if (!field.is_known() || field.measured.bar == Bar::kOneEvaluation)
+    return unproven_score(field, score, lead(field.contrasts().front(), than));
+  const std::string numbers = score + " (" + certainty(*best.accuracy, style) + ")";
+  const std::string behind = left_behind(field, "has", [&](const Contrast& each) { return lead(each, than); });
+  if (field.measured.has_first())
+    return place_text(best) + best.method + " won: " + numbers + ", " + lead(field.next(), than) + "." + behind;
+  return place_text(best) + "no method won on test " + metric.name + ": " + best.method + " has " + numbers +
+         "; its lead of " + lead(field.next(), points + " over ") + " may be chance" + seeds_text(field.next()) + "." +
+         behind;
+}
+
+std::string different_budgets(const Field& field) {
   std::string text;
-  for (const Variant* variant : cell) {
-    text += (text.empty() ? "" : ", ") + variant->method + " " + format("%.0f", variant->samples->mean) +
-            " samples in " + decimal_text(variant->seconds->mean, 1) + " s";
+  for (std::size_t i = 0; i < field.cell.variants.size(); ++i) {
+    const Variant& variant = field.variant(i);
+    text += (text.empty() ? "" : ", ") + variant.method + " " + format("%.0f", variant.samples->mean) + " samples in " +
+            decimal_text(variant.seconds->mean, 1) + " s";
   }
   return text;
 }
 
-bool stopped_at_accuracy(const Variants& cell) {
-  return std::ranges::any_of(cell,
-                             [](const Variant* variant) { return variant->settings.contains("stop-at-accuracy"); });
+std::string score_verdict(const Field& field) {
+  const Metric& metric = field.comparison.metric;
+  if (field.measured.bar == Bar::kStoppedAtScore) return "";
+  if (field.contrasts().empty())
+    return place_text(field.variant(0)) + "values of test " + metric.name +
+           " name no winner, for some are not finite numbers.";
+  if (field.measured.bar != Bar::kDifferentBudgets) return score_sentence(field);
+  return place_text(field.variant(0)) + (is_accuracy(metric) ? "test accuracies" : "values of test " + metric.name) +
+         " name no winner, for budgets differ: " + different_budgets(field) + ".";
 }
 
-// A clause for each method after the second with a significant difference: " It has 1.20 points more than local-sgd
-// tau=10 (0.80 to 1.60, p = 0.001), and …."
-std::string left_behind(const Variants& ranked, Measure measure, const Style& style, const std::string& how) {
-  std::string text;
-  for (std::size_t i = 2; i < ranked.size(); ++i) {
-    const auto lead = difference(*(ranked[0]->*measure), *(ranked[i]->*measure));
-    if (!is_certain(lead)) continue;
-    text += (text.empty() ? " It has " : ", and ") + lead_text(*lead, style, how, ranked[i]->method);
-  }
-  return text.empty() ? "" : text + ".";
-}
-
-std::string accuracy_sentence(const Metric& metric, const Variants& cell, const std::string& budget) {
-  Variants ranked = cell;
-  std::ranges::stable_sort(ranked, std::greater{},
-                           [&](const Variant* variant) { return goodness(metric, variant->accuracy->mean); });
-  const Variant &best = *ranked[0], &next = *ranked[1];
-  const auto lead = difference(*best.accuracy, *next.accuracy);
-  const Style style = style_of(metric, best.accuracy->mean);
-  const std::string score = test_score(metric, best.accuracy->mean) + " " + budget;
-  const std::string than = metric.lower_is_better ? " less than "
-                           : is_accuracy(metric)  ? " points more than "
-                                                  : " more than ";
-  if (!lead) {
-    return place_text(best) + best.method + " is ahead with " + score + ", " +
-           style.text(std::abs(best.accuracy->mean - next.accuracy->mean)) + than + next.method +
-           "; but one run of a method proves nothing: repeat with more seeds.";
-  }
-  const std::string numbers = score + " (" + certainty(*best.accuracy, style) + ")";
-  const std::string behind = left_behind(ranked, &Variant::accuracy, style, than);
-  if (is_certain(lead)) {
-    return place_text(best) + best.method + " won: " + numbers + ", " + lead_text(*lead, style, than, next.method) +
-           "." + behind;
-  }
-  return place_text(best) + "no method won on test " + metric.name + ": " + best.method + " has " + numbers +
-         "; its lead of " + lead_text(*lead, style, is_accuracy(metric) ? " points over " : " over ", next.method) +
-         " may be chance." + behind;
-}
-
-std::string accuracy_verdict(const Metric& metric, const Variants& cell, const std::vector<RunRecord>& runs) {
-  if (stopped_at_accuracy(cell)) return "";
-  const std::string budget = budget_of(cell, runs);
-  if (!budget.empty()) return accuracy_sentence(metric, cell, budget);
-  return place_text(*cell.front()) + (is_accuracy(metric) ? "test accuracies" : "values of test " + metric.name) +
-         " name no winner, for budgets differ: " + different_budgets(cell) + ".";
-}
-
-std::string never_there(const Variants& cell) {
+std::string never_there(const Field& field) {
   std::string names;
-  for (const Variant* variant : cell) {
-    if (!variant->seconds_to_target) names += (names.empty() ? "" : ", ") + variant->method;
+  for (std::size_t i = 0; i < field.cell.variants.size(); ++i) {
+    if (!field.variant(i).seconds_to_target) names += (names.empty() ? "" : ", ") + field.variant(i).method;
   }
   return names.empty() ? "" : " Not every run got there: " + names + ".";
 }
 
-std::string time_verdict(const Metric& metric, const Variants& cell, const Target& target) {
-  Variants ranked = cell;
-  std::erase_if(ranked, [](const Variant* variant) { return !variant->seconds_to_target; });
-  if (ranked.empty()) return "";
-  std::ranges::stable_sort(ranked, {}, [](const Variant* variant) { return variant->seconds_to_target->mean; });
-  const Variant& best = *ranked[0];
-  const Estimate& seconds = *best.seconds_to_target;
+// "in 4.0 s", "within 4.0 s"
+std::string time_text(const Variant& variant) {
+  return (variant.is_within ? "within " : "in ") + decimal_text(variant.seconds_to_target->mean, 1) + " s";
+}
+
+std::string time_with_interval(const Variant& variant) {
+  return time_text(variant) + " (" + certainty(*variant.seconds_to_target, kSeconds) + ")";
+}
+
+// Sentences for cases in which nobody is known to be first; "" if somebody may be.
+std::string unproven_time(const Field& field, const std::string& goal) {
+  const Variant &best = field.best(), &next = field.variant(field.contrasts().front().other);
+  const std::string times =
+      best.method + " came to " + goal + " " + time_text(best) + ", " + next.method + " " + time_text(next) + "; but ";
+  if (!field.is_known()) return times + "one run of a method proves nothing: repeat with more seeds.";
+  if (field.measured.bar == Bar::kOneEvaluation)
+    return times + "one evaluation of each run does not tell which was first: evaluate more often (--evaluations).";
+  if (field.measured.bar == Bar::kTooCoarse)
+    return times +
+           "a method came there before its first evaluation, so which was first is not known: evaluate more "
+           "often (--evaluations), or choose a farther --target.";
+  return "";
+}
+
+std::string time_sentence(const Field& field, const std::string& goal) {
+  if (const std::string unproven = unproven_time(field, goal); !unproven.empty()) return unproven;
+  const Variant& best = field.best();
+  const auto lead = [&](const Contrast& contrast) {
+    return kTimes.text(1 / contrast.effect) + " times as fast as " + field.variant(contrast.other).method + " (" +
+           interval_text(1 / contrast.low, 1 / contrast.high, kTimes, contrast.p) + ")";
+  };
+  const std::string behind = left_behind(field, "was", lead);
+  if (field.measured.has_first()) {
+    return best.method + " was the fastest to " + goal + ": it came there " + time_with_interval(best) + ", " +
+           lead(field.next()) + "." + behind;
+  }
+  return "no method was surely the fastest to " + goal + ": " + best.method + " came there " +
+         time_with_interval(best) + "; that it was " + lead(field.next()) + " may be chance" +
+         seeds_text(field.next()) + "." + behind;
+}
+
+std::string time_verdict(const Field& field, const Target& target) {
+  if (field.measured.ranking.order.empty()) return "";
+  const Variant& best = field.best();
+  const Metric& metric = field.comparison.metric;
   const std::string goal = is_accuracy(metric) ? format("%.4g", 100 * target.accuracy) + " % test accuracy"
                                                : "test " + named_score(metric, target.accuracy);
-  const std::string time = decimal_text(seconds.mean, 1) + " s";
-  if (ranked.size() == 1) {
-    return place_text(best) + "only " + best.method + " came to " + goal + " in every run, in " + time + " (" +
-           certainty(seconds, kSeconds) + ")." + never_there(cell);
-  }
-  const Variant& next = *ranked[1];
-  const auto lead = difference(seconds, *next.seconds_to_target);
-  if (!lead) {
-    return place_text(best) + best.method + " came to " + goal + " first, in " + time + ", " + next.method + " in " +
-           decimal_text(next.seconds_to_target->mean, 1) +
-           " s; but one run of a method proves nothing: repeat with more seeds." + never_there(cell);
-  }
-  const std::string numbers = time + " (" + certainty(seconds, kSeconds) + ")";
-  const auto lead_over = [&](const char* how) { return lead_text(*lead, kSeconds, how, next.method); };
-  const std::string behind = left_behind(ranked, &Variant::seconds_to_target, kSeconds, " s less than ");
-  if (is_certain(lead)) {
-    return place_text(best) + best.method + " was the fastest to " + goal + ": " + numbers + ", " +
-           lead_over(" s less than ") + "." + behind + never_there(cell);
-  }
-  return place_text(best) + "no method was surely the fastest to " + goal + ": " + best.method + " took " + numbers +
-         "; its lead of " + lead_over(" s over ") + " may be chance." + behind + never_there(cell);
+  if (!field.contrasts().empty()) return place_text(best) + time_sentence(field, goal) + never_there(field);
+  return place_text(best) + "only " + best.method + " came to " + goal + " in every run, " + time_with_interval(best) +
+         "." + never_there(field);
 }
 
 // The best result of one rank, which a job of several ranks has to beat.
@@ -242,19 +241,21 @@ std::string one_rank_sentence(const Comparison& comparison, const Variant& like)
 
 std::vector<std::string> verdict_of(const Comparison& comparison) {
   std::vector<std::string> sentences;
-  std::size_t cells = 0;
-  const Variant* first = nullptr;
-  for (const auto& [unused, cell] : cells_of(comparison)) {
-    if (cell.size() < 2 || ++cells > kMostCells) continue;
-    if (!first) first = cell.front();
-    sentences.push_back(accuracy_verdict(comparison.metric, cell, comparison.runs));
-    if (comparison.target) sentences.push_back(time_verdict(comparison.metric, cell, *comparison.target));
+  const std::size_t shown = std::min(comparison.cells.size(), kMostCells);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const MethodCell& cell = comparison.cells[i];
+    sentences.push_back(score_verdict({comparison, cell, cell.by.at(Measure::kScore)}));
+    if (comparison.target)
+      sentences.push_back(time_verdict({comparison, cell, cell.by.at(Measure::kSecondsToTarget)}, *comparison.target));
   }
   std::erase(sentences, "");
-  if (first && first->ranks > 1) sentences.push_back(one_rank_sentence(comparison, *first));
+  if (shown > 0) {
+    const Variant& first = comparison.variants[comparison.cells.front().variants.front()];
+    if (first.ranks > 1) sentences.push_back(one_rank_sentence(comparison, first));
+  }
   std::erase(sentences, "");
-  if (cells > kMostCells) {
-    sentences.push_back(counted(static_cast<double>(cells - kMostCells), "more setting") +
+  if (comparison.cells.size() > shown) {
+    sentences.push_back(counted(static_cast<double>(comparison.cells.size() - shown), "more setting") +
                         " of ranks and batch: see the table.");
   }
   if (!sentences.empty()) return sentences;

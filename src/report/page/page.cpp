@@ -82,7 +82,9 @@ Json final_loss(const Variant& variant, const std::vector<RunRecord>& runs) {
     if (!std::isfinite(loss)) return nullptr;
     losses.push_back(loss);
   }
-  return losses.empty() ? Json(nullptr) : to_json(estimate(losses));
+  if (losses.empty()) return nullptr;
+  const bool is_positive = std::ranges::all_of(losses, [](double loss) { return loss > 0; });
+  return to_json(estimate(losses, is_positive ? ValueRange::kPositive : ValueRange::kAny));
 }
 
 Json to_json(const Variant& variant, const std::vector<RunRecord>& runs) {
@@ -97,6 +99,13 @@ Json to_json(const Variant& variant, const std::vector<RunRecord>& runs) {
           {"chosen", variant.chosen},
           {"why_chosen", variant.why_chosen},
           {"settings", settings_to_json(variant.settings)},
+          {"tuning",
+           {{"rates", variant.tuning.rates},
+            {"runs", variant.tuning.runs},
+            {"seconds", json_number(variant.tuning.seconds)}}},
+          {"edges", variant.edges},
+          {"evaluations", variant.evaluations},
+          {"within", variant.is_within},
           {"runs", variant.runs},
           {"finished", variant.finished.size()},
           {"accuracy", to_json(variant.accuracy)},
@@ -112,6 +121,17 @@ Json to_json(const Variant& variant, const std::vector<RunRecord>& runs) {
           {"samples_to_target", to_json(variant.samples_to_target)},
           {"bytes_to_target", to_json(variant.bytes_to_target)},
           {"shares", to_json(variant.shares)}};
+}
+
+// "first", "tied" or "behind" for each measure by which the variant stands somewhere.
+Json standings_of(const Comparison& comparison, std::size_t variant) {
+  Json standings = Json::object();
+  for (const NamedMeasure& named : named_measures()) {
+    const Standing standing = standing_of(comparison, variant, named.measure);
+    if (standing == Standing::kNone) continue;
+    standings[named.name] = standing == Standing::kFirst ? "first" : standing == Standing::kTied ? "tied" : "behind";
+  }
+  return standings;
 }
 
 Json steps_to_json(const std::vector<StepPoint>& steps) {
@@ -258,7 +278,10 @@ Json page_data(const Comparison& comparison, const PageFacts& facts) {
   }
   data["differing"] = cut(comparison.differing, kLongestText);
   data["variants"] = Json::array();
-  for (const Variant& variant : comparison.variants) data["variants"].push_back(to_json(variant, comparison.runs));
+  for (std::size_t i = 0; i < comparison.variants.size(); ++i) {
+    data["variants"].push_back(to_json(comparison.variants[i], comparison.runs));
+    data["variants"].back()["standing"] = standings_of(comparison, i);
+  }
   data["runs"] = runs_to_json(comparison);
   data["notebook"] = Json::array();
   for (const ScalingTable& table : scaling_tables(comparison.variants)) {

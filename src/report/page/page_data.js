@@ -104,7 +104,7 @@ function meanCurve(curves) {
 }
 
 const kModels = [
-  ["center", "center"], ["mean_of_workers", "mean of workers"], ["best_worker", "best worker"],
+  ["center", "center"], ["mean_of_workers", "mean of the workers' parameters"], ["best_worker", "best worker"],
   ["first_worker", "first worker"], ["validation", "center, validation"], ["training", "rank 0, training"]
 ];
 

@@ -75,6 +75,14 @@ function halfWidth(interval) {
   return isNumber(interval.low) && isNumber(interval.high) ? (interval.high - interval.low) / 2 : null;
 }
 
+// " ± 0.21", or " (1.2 to 7.9)" if the mean is not in the middle of the interval.
+function spreadText(interval, size, digits) {
+  const half = halfWidth(interval);
+  const shift = Math.abs((interval.high + interval.low) / 2 - interval.mean);
+  if (shift <= half / 5) return ` ± ${numberText(half / size, digits)}`;
+  return ` (${numberText(interval.low / size, digits)} to ${numberText(interval.high / size, digits)})`;
+}
+
 // A mean with the half width of its interval in two figures: "86.12 ± 0.21 %". Without ± if there is no interval, as
 // for one run, or if it is below 0.01 % of the mean.
 function intervalText(quantity, interval) {
@@ -86,7 +94,7 @@ function intervalText(quantity, interval) {
   const digits = fixed === undefined ?
       Math.min(digitsOf(interval.mean / size), Math.max(0, 1 - Math.floor(Math.log10(half / size)))) :
       fixed;
-  return `${numberText(interval.mean / size, digits)} ± ${numberText(half / size, digits)}${unit}`;
+  return numberText(interval.mean / size, digits) + spreadText(interval, size, digits) + unit;
 }
 
 function niceStep(span, count) {

@@ -2,40 +2,33 @@
 
 const inParallel = (variant) => variant.ranks > 1;
 
-// value(variant): an estimate {mean, low, high} or a plain value. best: Math.max or Math.min if one way is better. of:
-// says which variants may be the best.
+// value(variant): an estimate {mean, low, high} or a plain value. name: the estimate's, by which Variant.standing says
+// where the variant stands. of: says which variants may be the best.
 const kColumns = [
   {title: "Variant", value: (variant) => variant.name, text: true},
   {title: "Ranks", value: (variant) => variant.ranks},
   {title: "Batch", under: "per rank", value: (variant) => variant.batch_per_rank},
-  {title: "Learning", under: "rate", value: (variant) => variant.lr, why: (variant) => variant.why_chosen},
+  {title: "Learning", under: "rate", value: (variant) => variant.lr, shown: rateText, why: rateWhy},
   {title: "Runs", value: (variant) => (variant.runs || []).length, shown: runsText},
-  estimateColumn("Test accuracy", "accuracy", "accuracy", {best: Math.max}),
-  estimateColumn("Time", "seconds", "seconds", {best: Math.min}),
-  estimateColumn("Samples/s", "rate", "samples_per_second", {best: Math.max}),
-  estimateColumn("Sent", "bytes", "bytes_per_rank", {best: Math.min, under: "per rank", of: inParallel}),
-  {title: "Waiting", quantity: "share", value: waitingOf, best: Math.min, of: inParallel},
-  estimateColumn("Time", "seconds", "seconds_to_target", {best: Math.min, group: "target"}),
-  estimateColumn("Samples", "samples", "samples_to_target", {best: Math.min, group: "target"}),
-  estimateColumn(
-      "Sent", "bytes", "bytes_to_target", {best: Math.min, group: "target", under: "per rank", of: inParallel}),
+  estimateColumn("Test accuracy", "accuracy", "accuracy"),
+  estimateColumn("Time", "seconds", "seconds"),
+  estimateColumn("Samples/s", "rate", "samples_per_second"),
+  estimateColumn("Sent", "bytes", "bytes_per_rank", {under: "per rank", of: inParallel}),
+  {title: "Waiting", quantity: "share", value: waitingOf},
+  estimateColumn("Time", "seconds", "seconds_to_target", {group: "target"}),
+  estimateColumn("Samples", "samples", "samples_to_target", {group: "target"}),
+  estimateColumn("Sent", "bytes", "bytes_to_target", {group: "target", under: "per rank", of: inParallel}),
 ];
 
 function estimateColumn(title, quantity, name, more) {
-  return {title, quantity, value: (variant) => variant[name], ...more};
+  return {title, quantity, name, value: (variant) => variant[name], ...more};
 }
 
-// The column of accuracy shows the measure by which the reader judges, whose direction says which is the best.
+// The column of accuracy shows the measure by which the reader judges.
 function withMeasure(column, measure) {
   if (column.quantity !== "accuracy") return column;
-  const {name, lower} = kQuantities[measure];
-  return {
-    ...column,
-    quantity: measure,
-    title: `Test ${name}`,
-    value: (variant) => variant[measure],
-    best: lower ? Math.min : Math.max
-  };
+  const {name} = kQuantities[measure];
+  return {...column, quantity: measure, title: `Test ${name}`, value: (variant) => variant[measure]};
 }
 
 function waitingOf(variant) {
@@ -44,7 +37,22 @@ function waitingOf(variant) {
 
 function runsText(variant) {
   const count = (variant.runs || []).length, finished = variant.finished;
-  return finished === count ? String(count) : `${finished} of ${count}`;
+  const few = finished > 0 && variant.evaluations < 10 ? `, evaluated ${variant.evaluations}×` : "";
+  return (finished === count ? String(count) : `${finished} of ${count}`) + few;
+}
+
+function rateText(variant) {
+  return (variant.edges || []).length > 0 ? `${variant.lr} (edge)` : String(variant.lr);
+}
+
+// Why this learning rate stands for the method, whether a best value lies at the edge of what was tried, and what
+// tuning took.
+function rateWhy(variant) {
+  const tuning = variant.tuning;
+  const cost = tuning && tuning.runs > 0 ?
+      [`tuning took ${quantityText("seconds", tuning.seconds)} in ${tuning.runs} more runs`] :
+      [];
+  return [variant.why_chosen, ...(variant.edges || []), ...cost].join("; ");
 }
 
 function meanOf(value) {
@@ -65,8 +73,10 @@ function makeVariantTable(view) {
       element("div", {class: "wide", tabindex: 0, role: "region", "aria-label": "Table of variants"}, table),
       element(
           "p", {class: "small"},
-          "★ best of the rows shown; ☆ not told apart from it: the intervals overlap. " +
-              "± is the half of a 95 % interval over seeds (Student's t). A click on a heading sorts."));
+          "★ first among the methods with these ranks and this batch: told apart from all others by the rule of the " +
+              "sentences above; ☆ not told apart from the best. ± is the half of a 95 % interval over seeds " +
+              "(Student's t); an interval that is not symmetric is written out. Waiting: the share of the training time in which a rank is blocked on other ranks, mean over " +
+              "workers. A click on a heading sorts."));
 }
 
 function tableRow(view, variant) {
@@ -79,7 +89,6 @@ function drawVariantTable(view, columns, state, table) {
   const rows = shown.map((variant) => tableRow(view, variant));
   if (state.column >= 0) sortRows(rows, columns[state.column], state.down);
   const units = columns.map((column) => columnUnit(column, rows));
-  const bests = columns.map((column) => bestOf(column, rows));
   const sort = (i) => {
     state.down = state.column === i ? !state.down : false;
     state.column = i;
@@ -89,8 +98,7 @@ function drawVariantTable(view, columns, state, table) {
   };
   const heads =
       columns.map((column, i) => headCell(column, units[i], state.column === i ? state : null, () => sort(i)));
-  const body =
-      rows.map((row) => element("tr", {}, columns.map((column, i) => variantCell(column, row, units[i], bests[i]))));
+  const body = rows.map((row) => element("tr", {}, columns.map((column, i) => variantCell(column, row, units[i]))));
   table.replaceChildren(
       element("thead", {}, groupHeads(view, columns), element("tr", {}, heads)), element("tbody", {}, body));
 }
@@ -138,17 +146,7 @@ function columnUnit(column, rows) {
   };
 }
 
-// {mean, low, high} of the best variant of a column. null if the column has no best or fewer than two values.
-function bestOf(column, rows) {
-  if (!column.best) return null;
-  const values =
-      rows.filter(column.of || (() => true)).map(column.value).filter((value) => value && isNumber(value.mean));
-  if (values.length < 2) return null;
-  const mean = column.best(...values.map((value) => value.mean));
-  return values.find((value) => value.mean === mean);
-}
-
-function variantCell(column, row, unit, best) {
+function variantCell(column, row, unit) {
   const value = column.value(row);
   if (column.text) return element("th", {scope: "row", title: row.label}, swatch(row.look), " ", shortText(value, 230));
   if (!column.quantity) {
@@ -159,18 +157,18 @@ function variantCell(column, row, unit, best) {
     return element(
         "td", {class: "number missing", title: column.group ? "not reached by every run" : "not known"}, "—");
   }
-  const mark = best && (!column.of || column.of(row)) ? bestMark(value, best) : "";
-  const why = {"★": "best", "☆": "its interval overlaps that of the best"}[mark];
+  const mark = !column.of || column.of(row) ? bestMark(column, row) : "";
+  const why = {"★": "first: told apart from all others", "☆": "not told apart from the best"}[mark];
   const half = halfWidth(value);
   const tiny = half === null || half < 10 ** -unit.digits / 2 * unit.size;
   return element(
       "td", {class: mark === "★" ? "number best" : "number"}, element("span", {class: "mark", title: why}, mark),
       numberText(value.mean / unit.size, unit.digits),
-      tiny ? null : element("span", {class: "spread"}, ` ± ${numberText(half / unit.size, unit.digits)}`));
+      tiny ? null : element("span", {class: "spread"}, spreadText(value, unit.size, unit.digits)));
 }
 
-function bestMark(value, best) {
-  if (value.mean === best.mean) return "★";
-  const known = [value.low, value.high, best.low, best.high].every(isNumber);
-  return known && value.low <= best.high && best.low <= value.high ? "☆" : "";
+// The standing of the accuracy does not hold for another measure in its column.
+function bestMark(column, row) {
+  const isOther = column.name === "accuracy" && column.quantity !== "accuracy";
+  return isOther ? "" : {first: "★", tied: "☆"}[(row.standing || {})[column.name]] || "";
 }

@@ -253,13 +253,17 @@ std::string summary_table(const std::vector<RunSummary>& summaries) {
   std::size_t wide = title.size();
   for (const RunSummary& row : summaries) wide = std::max(wide, score_cell(row, title).size());
   const int width = static_cast<int>(wide);
-  std::string table =
-      format("communicator   ranks   %*s   seconds   samples/s   bytes per rank   waiting\n", width, title.c_str()) +
-      "------------   -----   " + std::string(wide, '-') + "   -------   ---------   --------------   -------\n";
+  std::string table = format(
+                          "communicator   ranks   %*s       steps        samples    epochs   seconds   samples/s   "
+                          "bytes per rank   waiting\n",
+                          width, title.c_str()) +
+                      "------------   -----   " + std::string(wide, '-') +
+                      "   ---------   ------------   -------   -------   ---------   --------------   -------\n";
   for (const RunSummary& row : summaries) {
-    table += format("%-12s   %5d   %*s   %7s   %9s   %14s   %5.1f %%\n", printable(row.communicator).c_str(), row.ranks,
-                    width, score_cell(row, title).c_str(), decimal_text(row.seconds, 1).c_str(),
-                    decimal_text(row.samples_per_second, 0).c_str(),
+    table += format("%-12s   %5d   %*s   %9lld   %12lld   %7.4g   %7s   %9s   %14s   %5.1f %%\n",
+                    printable(row.communicator).c_str(), row.ranks, width, score_cell(row, title).c_str(),
+                    static_cast<long long>(row.steps), static_cast<long long>(row.samples), row.epochs,
+                    decimal_text(row.seconds, 1).c_str(), decimal_text(row.samples_per_second, 0).c_str(),
                     human_bytes(static_cast<double>(row.bytes_per_rank)).c_str(), 100 * row.waiting_share);
   }
   return table;

@@ -4,7 +4,7 @@
 
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
-#include "report/compare/statistics.h"
+#include "report/compare/significance.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
 #include "report/suggest/trials.h"
@@ -22,7 +22,8 @@ bool is_with(const PlanMethod& method, const SuggestRun& run) {
 
 struct Scores {
   std::vector<double> values;
-  std::vector<std::string> names;
+  std::vector<std::string> names, seeds;
+  double resolution = 0;  // of an accuracy: one test sample
   std::string rate;       // the learning rate of these runs
   std::size_t rates = 0;  // number of rates that were tried
 };
@@ -39,6 +40,9 @@ Scores scores_of(const SuggestQuestion& question, const PlanMethod& method, doub
     Scores& scores = by_rate[setting_in(run.record.settings, "lr")];
     scores.values.push_back(run.record.summary->evaluation.center.accuracy);
     scores.names.push_back(run.name);
+    scores.seeds.push_back(setting_in(run.record.settings, "seed"));
+    const auto tested = static_cast<double>(run.record.test_samples);
+    if (is_accuracy(run.record.metric) && tested > 0) scores.resolution = 1 / tested;
   }
   Scores best;
   const Metric& metric = question.runs[question.basis].record.metric;
@@ -55,6 +59,13 @@ std::string text_of(const std::string& name, const Scores& scores, const Metric&
   return name + " " + score_text(metric, mean_of(scores.values)) + " (" +
          (scores.names.size() == 1 ? scores.names.front() : "mean of " + count_text(std::ssize(scores.names), "run")) +
          ")";
+}
+
+// Whether several seeds of both leave open which is better, by the rule of comparisons.
+bool may_be_chance(const Scores& one, const Scores& other, const Metric& metric) {
+  const Ranking ranking = rank_methods({{one.seeds, one.values}, {other.seeds, other.values}},
+                                       {metric.lower_is_better, false, std::max(one.resolution, other.resolution)});
+  return !ranking.contrasts.empty() && ranking.contrasts.front().is_known && !ranking.contrasts.front().is_apart;
 }
 
 std::string failure_of(const SuggestQuestion& question, const PlanMethod& method) {
@@ -77,15 +88,15 @@ Quality quality_of(const SuggestQuestion& question, const PlanMethod& method) {
   const Scores own = scores_of(question, method, samples);
   if (own.values.empty() || method.name == question.methods.front().name) return quality;
   const Metric& metric = question.runs[question.basis].record.metric;
-  const Estimate ours = estimate(own.values), theirs = estimate(reference.values);
-  const double least = is_accuracy(metric) ? 0.01 : 0.01 * std::abs(theirs.mean);
-  const double behind = goodness(metric, theirs.mean) - goodness(metric, ours.mean);
-  const std::optional<Difference> told = difference(theirs, ours);
+  const double ours = mean_of(own.values), theirs = mean_of(reference.values);
+  const double least = is_accuracy(metric) ? 0.01 : 0.01 * std::abs(theirs);
+  const double behind = goodness(metric, theirs) - goodness(metric, ours);
   quality.is_known = true;
   quality.is_one_run_each = own.values.size() == 1 && reference.values.size() == 1;
   quality.sentence = "after the same samples: " + text_of(method.name, own, metric) + ", " +
                      text_of(question.methods.front().name, reference, metric);
-  if (quality.why_not.empty() && behind > least && (!told || told->p < 0.05)) quality.why_not = quality.sentence;
+  if (quality.why_not.empty() && behind > least && !may_be_chance(reference, own, metric))
+    quality.why_not = quality.sentence;
   return quality;
 }
 

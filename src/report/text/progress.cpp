@@ -66,8 +66,8 @@ void Progress::draw_bar(const StepRecord& record) {
 std::string describe_workers(const EvaluationRecord& record) {
   std::string line = "  (center; ";
   if (record.workers) {
-    line += "mean of workers " + score_text(record.metric, record.workers->mean.accuracy) + ", best worker " +
-            score_text(record.metric, record.workers->best.accuracy) + ", ";
+    line += "mean of the workers' parameters " + score_text(record.metric, record.workers->mean.accuracy) +
+            ", best worker " + score_text(record.metric, record.workers->best.accuracy) + ", ";
   }
   return line + format("distance %.3g)", record.distance_mean);
 }

@@ -14,8 +14,8 @@ enum class ProgressStyle { kBar, kLines, kOff };
 // Reads --progress. "auto" means a bar if standard error is shown on a terminal, else lines.
 ProgressStyle progress_style(const std::string& word, bool by_launcher);
 
-// "  (center; mean of workers 85.00 %, best worker 86.00 %, distance 0.01)". Scores that were not computed are left
-// out.
+// "  (center; mean of the workers' parameters 85.00 %, best worker 86.00 %, distance 0.01)". Scores that were not
+// computed are left out.
 std::string describe_workers(const EvaluationRecord& record);
 
 // Writes to standard error, since results use standard output. A bar is redrawn each time the trainer shows its state.

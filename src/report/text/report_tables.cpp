@@ -1,5 +1,6 @@
 #include "report/text/report_tables.h"
 
+#include <cmath>
 #include <map>
 
 #include "base/options/number_text.h"
@@ -26,12 +27,16 @@ std::string score_with_interval(const Metric& metric, const Estimate& value) {
     return value.high ? score + format(" +- %.2g", *value.high - value.mean) : score;
   }
   const std::string mean = format("%.2f %%", 100 * value.mean);
-  return value.high ? mean + format(" +- %.2f", 100 * (*value.high - value.mean)) : mean;
+  if (!value.high) return mean;
+  const double half = (*value.high - *value.low) / 2, shift = std::abs((*value.high + *value.low) / 2 - value.mean);
+  if (shift > half / 5) return mean + format(" (%.2f to %.2f)", 100 * *value.low, 100 * *value.high);
+  return mean + format(" +- %.2f", 100 * half);
 }
 
+// "0.1 *", "0.1 * edge": chosen among several; the best value lies at the edge of what was tried.
 std::string learning_rate(const Variant& variant) {
   const bool was_chosen = variant.chosen && variant.why_chosen != "only one";
-  return number_text(variant.learning_rate) + (was_chosen ? " *" : "  ");
+  return number_text(variant.learning_rate) + (was_chosen ? " *" : "  ") + (variant.edges.empty() ? "     " : " edge");
 }
 
 std::vector<std::string> row_of(const Metric& metric, const Variant& variant) {
@@ -63,8 +68,8 @@ std::string variants_table(const Comparison& comparison) {
                                                    : score_text(metric, comparison.target->accuracy);
   TextTable table;
   table.titles = {
-      "method",     "ranks",     "batch/rank",     "lr  ",     "runs",       "test " + printable(metric.name),
-      "seconds",    "samples/s", "bytes per rank", "speed-up", "efficiency", "s to " + target,
+      "method",     "ranks",     "batch/rank",     "lr       ", "runs",       "test " + printable(metric.name),
+      "seconds",    "samples/s", "bytes per rank", "speed-up",  "efficiency", "s to " + target,
       "bytes to it"};
   for (const Variant& variant : comparison.variants) table.rows.push_back(row_of(metric, variant));
   return to_text(table);

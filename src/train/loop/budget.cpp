@@ -21,6 +21,31 @@ BudgetState ask_for_costs(Transport& transport, const TrainingProgress& mine) {
   return {0, most[0], most[1]};
 }
 
+bool EvaluationShares::ends_share(std::int64_t index) const {
+  if (plan_.evaluations <= 0 || is_limited()) return false;
+  return (index + 1) * plan_.evaluations / plan_.steps > index * plan_.evaluations / plan_.steps;
+}
+
+bool EvaluationShares::asks_after(std::int64_t index) const { return plan_.evaluations > 0 && index == asks_after_; }
+
+bool EvaluationShares::is_due(std::int64_t index, const BudgetState& reached) {
+  if (plan_.evaluations <= 0) return false;
+  const auto evaluations = static_cast<double>(plan_.evaluations);
+  double spent = 0;
+  if (plan_.stop_after_seconds > 0) spent = reached.seconds / plan_.stop_after_seconds;
+  if (plan_.stop_after_bytes > 0) spent = std::max(spent, reached.bytes / static_cast<double>(plan_.stop_after_bytes));
+  const double shares = std::floor(spent * evaluations);
+  // The next share ends after so many steps, if these cost as much as those before.
+  const double of_step = spent * evaluations / static_cast<double>(index + 1);
+  const double steps = of_step > 0 ? std::ceil((shares + 1 - spent * evaluations) / of_step) : 1;
+  asks_after_ = index + static_cast<std::int64_t>(std::clamp(steps, 1.0, static_cast<double>(plan_.ask_every_steps)));
+  // A resumed run has evaluated the shares of its first part then.
+  const bool is_first_ask = done_ < 0 && plan_.first_step > 0;
+  const bool is_due = !is_first_ask && shares > std::max(done_, 0.0);
+  done_ = shares;
+  return is_due;
+}
+
 bool is_budget_spent(const TrainingPlan& plan, const BudgetState& reached) {
   return (plan.stop_after_seconds > 0 && reached.seconds >= plan.stop_after_seconds) ||
          (plan.stop_after_bytes > 0 && reached.bytes >= static_cast<double>(plan.stop_after_bytes));

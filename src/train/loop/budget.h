@@ -18,6 +18,24 @@ struct BudgetState {
 // Collective. `mine` holds this rank's seconds and bytes. Returns the largest of each over all ranks, with accuracy 0.
 BudgetState ask_for_costs(Transport& transport, const TrainingProgress& mine);
 
+// Spreads TrainingPlan::evaluations over a run. All ranks get the same answers, because they all know the same costs.
+class EvaluationShares {
+ public:
+  explicit EvaluationShares(const TrainingPlan& plan) : plan_(plan), asks_after_(plan.first_step) {}
+  // Whether this step ends one of the equal shares of the run's steps. Never, if time or bytes limit the run.
+  bool ends_share(std::int64_t index) const;
+  // Whether the ranks must compare their costs after this step, lest a share of time or bytes is missed.
+  bool asks_after(std::int64_t index) const;
+  // Call it after the ranks have compared their costs after this step: whether a share of time or bytes is used up.
+  bool is_due(std::int64_t index, const BudgetState& reached);
+
+ private:
+  bool is_limited() const { return plan_.stop_after_seconds > 0 || plan_.stop_after_bytes > 0; }
+  const TrainingPlan& plan_;
+  std::int64_t asks_after_;
+  double done_ = -1;  // shares; -1: not asked yet
+};
+
 bool is_budget_spent(const TrainingPlan& plan, const BudgetState& reached);
 bool is_accurate_enough(const TrainingPlan& plan, double accuracy);
 // Whether the budget is spent or the accuracy is reached.

@@ -30,7 +30,8 @@ class Loop {
         replicas_(parts, plan, events),
         trace_(parts.trace, parts.communicator),
         checkpoints_(parts, plan, events),
-        steps_(parts, plan, events, loader_, log_, watch_, trace_) {}
+        steps_(parts, plan, events, loader_, log_, watch_, trace_),
+        shares_(plan) {}
 
   TrainingResult run() {
     try {
@@ -93,12 +94,12 @@ class Loop {
     if (ends_part(index)) end_if_diverged();
     if (is_last) finish();
     log_.record();
-    const bool is_spent = !is_last && asks_for_budget(index) && is_budget_spent();
-    if (is_spent) {
-      end_if_diverged();
-      finish();
-    }
-    if (!ends_part(index) && !is_spent) return false;
+    const bool asks = !is_last && asks_for_budget(index);
+    const bool is_spent = asks && is_budget_spent();
+    const bool is_due = asks && !is_spent && shares_.is_due(index, reached_);
+    if (is_spent || is_due) end_if_diverged();
+    if (is_spent) finish();
+    if (!ends_part(index) && !is_spent && !is_due) return false;
     log_.outside_of_training([&] {
       const auto span = trace_.span(SpanKind::kEvaluation, index);
       be_in(Section::kEvaluation, index + 1);
@@ -208,12 +209,13 @@ class Loop {
   // Whether all ranks meet after this step.
   bool meets_after(std::int64_t index) const { return ends_part(index) || asks_for_budget(index); }
   bool asks_for_budget(std::int64_t index) const {
-    return (plan_.stop_after_seconds > 0 || plan_.stop_after_bytes > 0) && (index + 1) % plan_.ask_every_steps == 0;
+    if (plan_.stop_after_seconds <= 0 && plan_.stop_after_bytes <= 0) return false;
+    return (index + 1) % plan_.ask_every_steps == 0 || shares_.asks_after(index);
   }
 
   // Whether an evaluation follows this step.
   bool ends_part(std::int64_t index) const {
-    return index + 1 == plan_.steps ||
+    return index + 1 == plan_.steps || shares_.ends_share(index) ||
            (plan_.evaluate_every_steps > 0 && (index + 1) % plan_.evaluate_every_steps == 0);
   }
 
@@ -252,6 +254,7 @@ class Loop {
   const StepTrace trace_;
   Checkpoints checkpoints_;
   StepRunner steps_;
+  EvaluationShares shares_;
   bool is_finished_ = false;
   EvaluationRecord evaluation_;
   BudgetState reached_;

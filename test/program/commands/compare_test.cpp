@@ -109,6 +109,56 @@ TEST(Compare, goes_on_where_it_was_interrupted) {
   EXPECT_EQ(place.eave(words + " --seeds 3").code, 0) << "more seeds are more of the same";
 }
 
+std::ptrdiff_t evaluations_of(const Place& place, const std::string& name) {
+  const std::string metrics = place.read("all/" + name + "/metrics.jsonl"), mark = "\"type\":\"evaluation\"";
+  std::ptrdiff_t count = 0;
+  for (std::size_t at = metrics.find(mark); at != std::string::npos; at = metrics.find(mark, at + 1)) ++count;
+  return count;
+}
+
+// An epoch has 25 steps of two ranks, or 49 of one.
+TEST(Compare, evaluates_ten_times_whatever_ends_the_runs) {
+  for (const std::string budget : {"epochs=0.5", "samples=80", "time=100ms", "bytes=200kB"}) {
+    const Place place;
+    expect_end(0,
+               place.eave("compare --output all --batch 2 --data synthetic --synthetic-samples 97 "
+                          "--synthetic-test-samples 23 --synthetic-size 8 --model 'flatten; dense classes' --seeds 1 "
+                          "--communicators allreduce --transport threads --ranks 2 --shape-compute 1ms --budget " +
+                          budget));
+    const std::ptrdiff_t count = evaluations_of(place, "allreduce-p2-b2-seed1");
+    EXPECT_GE(count, budget.starts_with("time") ? 7 : 10) << budget << ": a busy machine may miss some";
+    EXPECT_LE(count, 11) << budget;
+  }
+  const Place place;
+  expect_end(0, place.eave(grid("--ranks 2 --seeds 1 --transport threads --evaluations 3")));
+  EXPECT_EQ(evaluations_of(place, "allreduce-p2-b8-seed1"), 3);
+}
+
+// Comparisons of an older eave evaluated once an epoch, and said nothing of it in their settings.
+TEST(Compare, keeps_the_runs_of_an_older_comparison) {
+  const Place place;
+  const std::string words = grid("--ranks 2 --seeds 1 --transport threads ");
+  expect_end(0, place.eave(words + "--evaluate-every 1"));
+  nlohmann::json settings = json_in(place, "all/comparison.json");
+  settings.erase("evaluate-every");
+  place.write("all/comparison.json", settings.dump());
+  expect_output(0, place.eave(words), {"3 of 3 runs were done before", "Evaluated fewer than 10 times"});
+}
+
+TEST(Compare, widens_the_rates_until_the_best_lies_inside_and_finds_the_same_again) {
+  const Place place;
+  const std::string words = grid("--ranks 2 --seeds 1 --transport threads --lr 0.000001,0.000002 --widen");
+  expect_end(0, place.eave(words));
+  EXPECT_TRUE(fs::exists(place.path() / "all/allreduce-p2-b8-lr4e-06-seed1") ||
+              fs::exists(place.path() / "all/allreduce-p2-b8-lr5e-07-seed1"));
+  const auto count = [&] {
+    return std::distance(fs::directory_iterator(place.path() / "all"), fs::directory_iterator());
+  };
+  const auto runs = count();
+  expect_end(0, place.eave(words));
+  EXPECT_EQ(count(), runs);
+}
+
 TEST(Compare, asked_to_leave_ends_with_75_and_keeps_what_is_finished) {
   for (const bool processes : {false, true}) {
     if (processes && !has_mpirun()) continue;

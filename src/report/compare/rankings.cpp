@@ -1,0 +1,151 @@
+#include "report/compare/rankings.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "base/options/number_text.h"
+#include "base/options/quantities.h"
+#include "report/compare/comparison.h"
+#include "report/record/config.h"
+#include "report/record/metric.h"
+#include "report/text/terminal.h"
+
+namespace eave {
+namespace {
+
+using Members = std::vector<const Variant*>;
+
+double relative_spread(const Members& cell, std::optional<Estimate> Variant::*measure) {
+  double low = INFINITY, high = 0;
+  for (const Variant* variant : cell) {
+    if (!(variant->*measure)) return INFINITY;
+    low = std::min(low, (variant->*measure)->mean);
+    high = std::max(high, (variant->*measure)->mean);
+  }
+  return high > 0 ? (high - low) / high : INFINITY;
+}
+
+// The value of an option that all variants of the cell have; "" if it is missing or differs.
+std::string shared_setting(const Members& cell, const std::string& name) {
+  const std::string text = setting_in(cell.front()->settings, name);
+  const bool is_shared =
+      std::ranges::all_of(cell, [&](const Variant* variant) { return setting_in(variant->settings, name) == text; });
+  return is_shared ? text : "";
+}
+
+std::string count_of(double count, const std::string& one) {
+  return number_text(count) + " " + one + (count == 1 ? "" : "s");
+}
+
+std::string budget_of(const Members& cell, const std::vector<RunRecord>& runs) {
+  constexpr double kAlikeSamples = 0.01, kAlike = 0.05;
+  const Variant& first = *cell.front();
+  if (relative_spread(cell, &Variant::samples) <= kAlikeSamples) {
+    const RunRecord& run = runs[first.finished.front()];
+    if (run.train_samples == 0) return "after " + count_of(static_cast<double>(run.summary->samples), "sample");
+    const double epochs = run.summary->epochs;
+    return "after " + count_of(std::round(100 * epochs) / 100, "epoch");
+  }
+  // A run checks its budget 20 times per epoch, so it ends a little later than the budget.
+  if (const std::string time = shared_setting(cell, "stop-after-time"); !time.empty()) return "after " + time;
+  if (const std::string bytes = shared_setting(cell, "stop-after-bytes"); !bytes.empty()) {
+    return "after " + bytes + " sent by a rank";
+  }
+  if (relative_spread(cell, &Variant::seconds) <= kAlike) return "after " + format("%.3g s", first.seconds->mean);
+  if (relative_spread(cell, &Variant::bytes_per_rank) <= kAlike) return "after the same bytes per rank";
+  return "";
+}
+
+bool is_to_target(Measure measure) {
+  return measure == Measure::kSecondsToTarget || measure == Measure::kSamplesToTarget ||
+         measure == Measure::kBytesToTarget;
+}
+
+MeasureKind kind_of(const Comparison& comparison, const Members& cell, Measure measure) {
+  if (measure != Measure::kScore) return {measure != Measure::kSamplesPerSecond, true, 0};
+  MeasureKind kind{comparison.metric.lower_is_better, false, 0};
+  if (!is_accuracy(comparison.metric)) return kind;
+  for (const Variant* variant : cell) {
+    const auto samples = static_cast<double>(comparison.runs[variant->runs.front()].test_samples);
+    if (samples > 0) kind.resolution = std::max(kind.resolution, 1 / samples);
+  }
+  return kind;
+}
+
+Bar bar_of(const Members& cell, const MethodCell& facts, Measure measure, const Ranking& ranking) {
+  if (measure != Measure::kScore && !is_to_target(measure)) return Bar::kNone;
+  if (measure == Measure::kScore) {
+    const auto stops = [](const Variant* variant) { return variant->settings.contains("stop-at-accuracy"); };
+    if (std::ranges::any_of(cell, stops)) return Bar::kStoppedAtScore;
+    if (facts.budget.empty()) return Bar::kDifferentBudgets;
+  }
+  if (std::ranges::any_of(cell, [](const Variant* variant) { return variant->evaluations < 2; }))
+    return Bar::kOneEvaluation;
+  const auto is_within = [&](const Contrast& contrast) { return cell[contrast.other]->is_within; };
+  const bool is_coarse = is_to_target(measure) && std::ranges::any_of(ranking.contrasts, is_within);
+  return is_coarse ? Bar::kTooCoarse : Bar::kNone;
+}
+
+MeasuredRanking rank_by(const Comparison& comparison, const Members& cell, const MethodCell& facts,
+                        const NamedMeasure& named) {
+  std::vector<SeededValues> values;
+  for (const Variant* variant : cell) {
+    const std::optional<Estimate>& estimate = variant->*named.value;
+    values.push_back(estimate ? SeededValues{variant->seeds, estimate->values} : SeededValues());
+  }
+  const Ranking ranking = rank_methods(values, kind_of(comparison, cell, named.measure));
+  return {bar_of(cell, facts, named.measure, ranking), ranking};
+}
+
+}  // namespace
+
+const std::vector<NamedMeasure>& named_measures() {
+  static const std::vector<NamedMeasure> kMeasures = {
+      {"accuracy", Measure::kScore, &Variant::accuracy},
+      {"seconds", Measure::kSeconds, &Variant::seconds},
+      {"samples_per_second", Measure::kSamplesPerSecond, &Variant::samples_per_second},
+      {"bytes_per_rank", Measure::kBytes, &Variant::bytes_per_rank},
+      {"seconds_to_target", Measure::kSecondsToTarget, &Variant::seconds_to_target},
+      {"samples_to_target", Measure::kSamplesToTarget, &Variant::samples_to_target},
+      {"bytes_to_target", Measure::kBytesToTarget, &Variant::bytes_to_target}};
+  return kMeasures;
+}
+
+std::vector<MethodCell> rank_cells(const Comparison& comparison) {
+  std::map<std::tuple<int, double, std::string>, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < comparison.variants.size(); ++i) {
+    const Variant& variant = comparison.variants[i];
+    if (variant.chosen) groups[{-variant.ranks, variant.batch_per_rank, variant.place}].push_back(i);
+  }
+  std::vector<MethodCell> cells;
+  for (const auto& [unused, variants] : groups) {
+    if (variants.size() < 2) continue;
+    Members members;
+    for (const std::size_t variant : variants) members.push_back(&comparison.variants[variant]);
+    MethodCell cell{variants, budget_of(members, comparison.runs), {}};
+    for (const NamedMeasure& named : named_measures())
+      cell.by[named.measure] = rank_by(comparison, members, cell, named);
+    cells.push_back(cell);
+  }
+  return cells;
+}
+
+Standing standing_of(const Comparison& comparison, std::size_t variant, Measure measure) {
+  for (const MethodCell& cell : comparison.cells) {
+    const auto found = std::ranges::find(cell.variants, variant);
+    if (found == cell.variants.end()) continue;
+    const auto place = static_cast<std::size_t>(found - cell.variants.begin());
+    const MeasuredRanking& measured = cell.by.at(measure);
+    const std::vector<Contrast>& contrasts = measured.ranking.contrasts;
+    const bool is_known = !contrasts.empty() && std::ranges::all_of(contrasts, &Contrast::is_known);
+    if (measured.bar != Bar::kNone || !is_known) return Standing::kNone;
+    if (measured.ranking.order.front() == place) return measured.has_first() ? Standing::kFirst : Standing::kTied;
+    const auto mine = std::ranges::find(contrasts, place, &Contrast::other);
+    if (mine == contrasts.end()) return Standing::kNone;
+    return mine->is_apart ? Standing::kBehind : Standing::kTied;
+  }
+  return Standing::kNone;
+}
+
+}  // namespace eave

@@ -1,0 +1,62 @@
+// Ranks the methods of a comparison by each measure. Sentences, stars and tables read these rankings and nothing else.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/compare/significance.h"
+#include "report/compare/variants.h"
+
+namespace eave {
+
+struct Comparison;
+
+enum class Measure { kScore, kSeconds, kSamplesPerSecond, kBytes, kSecondsToTarget, kSamplesToTarget, kBytesToTarget };
+
+// Why no method is said to be first, whatever the values.
+enum class Bar {
+  kNone,
+  kOneEvaluation,     // some method's run was evaluated once
+  kDifferentBudgets,  // scores at the ends of runs of different length
+  kStoppedAtScore,    // runs ended when they had a score (--stop-at-accuracy)
+  kTooCoarse,         // a method reached the target at an unknown time before its first evaluation
+};
+
+struct MeasuredRanking {
+  Bar bar = Bar::kNone;
+  Ranking ranking;  // its indices are those of MethodCell::variants
+  bool has_first() const { return bar == Bar::kNone && ranking.has_first(); }
+};
+
+// Chosen variants with the same place, number of ranks and batch per rank, which are compared with each other.
+struct MethodCell {
+  std::vector<std::size_t> variants;  // indices
+  std::string budget;                 // "after 5 epochs": shared by all; "" if they share none
+  std::map<Measure, MeasuredRanking> by;
+};
+
+enum class Standing {
+  kNone,    // nothing can be said
+  kFirst,   // apart from every other method
+  kTied,    // the best, or not apart from it
+  kBehind,  // apart from the best
+};
+
+// The cells with two variants or more, most ranks first. The variants must be measured.
+std::vector<MethodCell> rank_cells(const Comparison& comparison);
+
+// How the variant with this index stands by a measure within its cell.
+Standing standing_of(const Comparison& comparison, std::size_t variant, Measure measure);
+
+// What an estimate of a variant is called in the page's data, and its measure.
+struct NamedMeasure {
+  const char* name;
+  Measure measure;
+  std::optional<Estimate> Variant::*value;
+};
+const std::vector<NamedMeasure>& named_measures();
+
+}  // namespace eave
