@@ -152,7 +152,7 @@ function makeGlossary() {
       element(
           "details", {}, element("summary", {}, `Words that this page uses (${kGlossary.length})`),
           element(
-              "dl", {class: "settings"},
+              "dl", {class: "words"},
               kGlossary.map(
                   ([word, meaning]) => element("div", {}, element("dt", {}, word), element("dd", {}, meaning))))));
 }
