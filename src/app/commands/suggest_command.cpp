@@ -1,6 +1,7 @@
 // Implements `eave suggest`: recommends a command line from short runs and the network's figures.
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "app/commands/planned_network.h"
 #include "app/commands/suggest_parts.h"
@@ -104,11 +105,13 @@ std::vector<PlanMethod> methods_to_try(const std::vector<std::string>& names, co
   return methods;
 }
 
-void take_bench(const OptionValues& values, PlanReport& report) {
-  if (!values.has("bench-comm")) return;
-  const std::string file = values.text("bench-comm");
-  const BenchNetwork bench = read_bench_table(file);
-  const std::string source = "measured in " + file;
+std::optional<BenchNetwork> bench_of(const OptionValues& values) {
+  if (!values.has("bench-comm")) return std::nullopt;
+  return read_bench_table(values.text("bench-comm"));
+}
+
+void take_bench(const BenchNetwork& bench, const OptionValues& values, PlanReport& report) {
+  const std::string source = "measured in " + values.text("bench-comm");
   if (bench.hosts == 1) {
     if (values.has("host-rate"))
       refuse_option(values, "host-rate", "contradicts --bench-comm, which measured it; give one");
@@ -135,6 +138,7 @@ int ranks_of(const OptionValues& values, const std::vector<SuggestRun>& runs) {
 }
 
 SuggestQuestion question_of(const SuggestRequest& request) {
+  const std::optional<BenchNetwork> bench = bench_of(request.values);
   SuggestRuns read = read_suggest_runs(request.directories);
   for (const std::string& sentence : read.left_out) print_warning(sentence);
   SuggestQuestion question{.report = {}, .runs = std::move(read.runs), .basis = read.basis, .methods = {}};
@@ -144,7 +148,7 @@ SuggestQuestion question_of(const SuggestRequest& request) {
   question.report.run = *basis.plan;
   take_from_run(question.report);
   take_given(request.values, question.report);
-  take_bench(request.values, question.report);
+  if (bench) take_bench(*bench, request.values, question.report);
   for (const char* option : {"network-rate", "network-delay", "host-rate", "ranks-per-host", "bench-comm"})
     if (request.values.has(option)) question.has_network_of_runs = false;
   question.methods = methods_to_try(request.methods, question.runs);
