@@ -142,7 +142,7 @@ std::string program_of(const SuggestQuestion& question) {
   return setting_in(question.runs[question.basis].record.settings, "program");
 }
 
-// Where the ranks run; "" if one host is enough.
+// How to place the ranks on hosts; "" if one host is enough.
 std::string place_of(const SuggestQuestion& question, const Suggestion& suggestion) {
   const PlanNetwork& network = question.report.network;
   const int hosts = network.hosts(suggestion.ranks);

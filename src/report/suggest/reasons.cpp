@@ -56,7 +56,7 @@ std::string gains_text(const GainsMeasured& gains) {
          std::to_string(gains.cases) + " cases of lenet and cifar7, bench/results/time-to-accuracy.md)";
 }
 
-// What is known of the accuracy of `method`: by the runs, else by eave's own measurements.
+// Returns how accurate `method` is: by the runs, else by measurements of eave itself.
 std::string accuracy_sentence(const SuggestQuestion& question, const Trial& trial, double gain) {
   const Quality quality = quality_of(question, trial.method);
   if (quality.is_known) return quality.sentence;

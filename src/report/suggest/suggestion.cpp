@@ -12,7 +12,7 @@ namespace {
 double low(const Trial& trial) { return trial.samples_per_second * (1 - std::min(trial.error, 1.0)); }
 double high(const Trial& trial) { return trial.samples_per_second * (1 + trial.error); }
 
-// Of the trials of one method: the smallest tau whose exchanges cost little, else the fastest.
+// Chooses among the trials of one method: the smallest tau whose exchanges cost little, else the fastest.
 const Trial* best_period(const std::vector<Trial>& trials, const std::string& method) {
   const Trial *frugal = nullptr, *fastest = nullptr;
   for (const Trial& trial : trials) {

@@ -30,7 +30,7 @@ inline constexpr double kLeastGain = 2;         // in steps per second, to leave
 inline constexpr double kLeastSpeed = 1.1;      // against one rank
 inline constexpr double kLittleWaiting = 0.25;  // of a step
 
-// What was measured about steps per second and the time to an accuracy, of local-sgd and easgd against allreduce.
+// Measurements of steps per second and the time to an accuracy, of local-sgd and easgd against allreduce.
 struct GainsMeasured {
   int cases = 0;
   double least_steps = 0, most_steps = 0;  // times the steps per second
