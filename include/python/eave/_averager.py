@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import sys
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Iterator, Optional
@@ -14,8 +13,7 @@ from ._error import USAGE, Error
 from ._pytorch.join import Joined, join
 from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_PARAMETERS
 from ._pytorch.loading import refuse_loaded_alone
-from ._method import _COMPUTING, _UPDATING, Option
-from ._pytorch.gradients import Gradients
+from ._method import Option
 from ._pytorch.model_hooks import ModelHooks
 from ._pytorch.optimizer import LookAhead, complete_options, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
 from ._pytorch.overlap import Overlap
@@ -287,7 +285,10 @@ class Averager(ScaledSteps, SavedMethod):
         gradients = self._vector.gradients
         has_gradient = gradients.collect(self._is_loaded, not self._is_loaded)
         self._settle()
-        self._updates, exchanges = self._before_update_from(loss_sum, gradients, has_gradient)
+        if self._vector.values.is_cuda:
+            self._updates, exchanges = self._before_update(loss_sum, has_gradient), 1
+        else:
+            self._updates, exchanges = self._before_update_from(loss_sum, gradients, has_gradient)
         is_loaded, self._is_loaded = self._is_loaded, False
         if all(has_gradient[-2:]):  # the sum has told each rank of the other ones
             self._is_torn = True
@@ -296,16 +297,6 @@ class Averager(ScaledSteps, SavedMethod):
         self._vector.low.write()
         if self._updates and exchanges:
             gradients.spread(has_gradient, self._vector.low)
-
-    def _before_update_from(self, loss_sum: float, gradients: Gradients, has_gradient: Any) -> tuple[bool, int]:
-        """Returns whether the optimizer takes its step, and how often gradients were exchanged; on a GPU 1."""
-        if self._vector.values.is_cuda:
-            return self._before_update(loss_sum, has_gradient), 1
-        self._enter("before_update", _COMPUTING, _UPDATING)
-        exchanges, updates = ctypes.c_int(), ctypes.c_int()
-        self._call("before_update_from", float(loss_sum), gradients.addresses, gradients.counts, gradients.count, has_gradient,
-                   len(has_gradient), exchanges, updates)
-        return updates.value != 0, exchanges.value
 
     def _leave_if_asked(self) -> None:
         if self._leaves_by_itself and self.leaving:

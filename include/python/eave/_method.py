@@ -5,7 +5,7 @@ import ctypes
 import itertools
 import operator
 from types import TracebackType
-from typing import Any, Callable, ContextManager, Optional, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Callable, ContextManager, Optional, TypeVar, Union
 
 from . import _exit_hooks
 from ._caller import Line, at, find_line
@@ -13,6 +13,9 @@ from ._error import CONFIGURATION, USAGE, Error
 from ._leaving import is_leaving
 from ._library import Spent, call, job
 from ._ranks import start
+
+if TYPE_CHECKING:
+    from ._pytorch.gradients import Gradients
 
 Option = Union[str, int, float, bool, None]
 Self = TypeVar("Self", bound="Method")
@@ -133,6 +136,15 @@ class Method:
         else:
             self._call("before_update_of", float(loss_sum), has_gradient, len(has_gradient), ctypes.byref(updates))
         return updates.value != 0
+
+    def _before_update_from(self, loss_sum: float, gradients: Gradients, has_gradient: Any) -> tuple[bool, int]:
+        """Takes gradients where they lie in host memory. Returns whether the optimizer takes its step, and how often
+        gradients were exchanged."""
+        self._enter("before_update", _COMPUTING, _UPDATING)
+        exchanges, updates = ctypes.c_int(), ctypes.c_int()
+        self._call("before_update_from", float(loss_sum), gradients.addresses, gradients.counts, gradients.count, has_gradient,
+                   len(has_gradient), exchanges, updates)
+        return updates.value != 0, exchanges.value
 
     def _after_update(self) -> None:
         self._enter("after_update", _UPDATING, _BETWEEN_STEPS)
