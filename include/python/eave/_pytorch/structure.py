@@ -19,7 +19,8 @@ class Structure:
 
     def note(self) -> None:
         """Takes the structure of now as the one that is known."""
-        self._dictionaries: list[Any] = [each for module in self._model.modules() for each in (module._parameters, module._modules)]
+        self._dictionaries: list[Any] = [each for module in self._model.modules()
+                                         for each in (module._parameters, module._modules)]
         self._objects = self._list_objects()
         self._frozen = [each for each in self._objects if _is_parameter(each) and not self._holds(each)]
 
