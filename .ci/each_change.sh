@@ -152,13 +152,14 @@ check_build() { prepare_tests && ./test/run --quick --werror --build; }
 # All but those that compare times with bounds.
 check_tests() { prepare_tests && ./test/run --quick --werror --alone no; }
 
-# What compares times with bounds, with nothing beside it.
+# What compares times with bounds, and what missed a limit of time beside others, with nothing beside it.
 check_timed() {
   local code=0
   ./test/run --quick --werror --alone only || code=1
   build_programs || return 1
-  test/faults/run --quick --alone only --eave build/test/eave || code=1
-  mpi_launch/install_packages cluster && { test/cluster/run --quick --alone only --eave build/test/eave || code=1; }
+  test/faults/run --quick --alone only --later build/late-faults --eave build/test/eave || code=1
+  mpi_launch/install_packages cluster &&
+    { test/cluster/run --quick --alone only --later build/late-cluster --eave build/test/eave || code=1; }
   return "$code"
 }
 
@@ -177,7 +178,7 @@ build_programs() {
 }
 
 # What clusters do to runs, a few times each, to the program that the tests have built.
-check_faults() { build_programs && test/faults/run --quick --alone no --eave build/test/eave; }
+check_faults() { build_programs && test/faults/run --quick --alone no --later build/late-faults --eave build/test/eave; }
 
 # Inputs that are damaged or made to do harm: the same 300 each time, to the same program.
 check_hostile() {
@@ -198,5 +199,5 @@ check_cluster() {
     skipped+=("cluster: ssh, Slurm and what makes hosts of one machine cannot be installed here")
     return 0
   fi
-  build_programs && test/cluster/run --quick --alone no --eave build/test/eave
+  build_programs && test/cluster/run --quick --alone no --later build/late-cluster --eave build/test/eave
 }

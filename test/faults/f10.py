@@ -100,8 +100,8 @@ def mistake(place):
 FAULTS = [
     lab.Fault("F10", "a checkpoint cut at every length: the newest whole one is taken", cut, quick=0, full=1),
     lab.Fault("F11", "every bit of header and manifest, and 100,000 of the values: never loaded", change, quick=0, full=1),
-    lab.Fault("F12", "another run's file, a missing one, other numbers of ranks: refused, or elastic", mistake, quick=8,
-              full=12),
+    lab.Fault("F12", "another run's file, a missing one, other numbers of ranks: refused, or elastic", mistake,
+              quick=len(CASES) - 1, full=12),  # run_elastic_tests, the last, are tests of test/train
     lab.Fault("F13", "writing fails at every call in turn: training goes on, the next checkpoint works", fail_writes,
               quick=0, full=1),
     lab.Fault("F14", "power is lost at every call in turn: the newest committed checkpoint loads", cut_power, quick=0,

@@ -60,8 +60,9 @@ def try_fault(fault, eave, is_full, seed):
             break
         except Exception as error:
             why = str(error) if isinstance(error, lab.Failed) else traceback.format_exc()
-            result["outcome"] = "failed"
-            result.setdefault("why", f"trial {index}: {why}")
+            outcome = "late" if isinstance(error, lab.Late) and not is_full else "failed"
+            if result["outcome"] == "passed" or (result["outcome"], outcome) == ("late", "failed"):
+                result |= {"outcome": outcome, "why": f"trial {index}: {why}"}
     result["seconds"] = round(time.monotonic() - started, 1)
     result["figures"] = {name: {"median": sorted(values)[len(values) // 2], "largest": max(values)}
                          for name, values in result["figures"].items()}
@@ -108,6 +109,8 @@ def parse(usage, names):
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the moments and ranks that are drawn")
     parser.add_argument("--lane", help="those of this lane alone, one after another")
     parser.add_argument("--alone", choices=("no", "only"), help="without those that run with nothing beside them, or only those")
+    parser.add_argument("--later", type=pathlib.Path, help="with --alone no, those that missed nothing but a limit of time are "
+                        "no failures: their names go into this file; with --alone only, those in the file are tried too")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(names)
     if unknown:
@@ -146,14 +149,20 @@ def try_side_by_side(faults, seed):
     return kept
 
 
+def choose(faults, arguments):
+    alone, later, lane = arguments.alone, arguments.later, arguments.lane
+    delayed = later.read_text().split() if alone == "only" and later and later.exists() else []
+    return [fault for fault in faults if (not arguments.names or fault.name in arguments.names)
+            and (fault.full if arguments.full else fault.quick) and (lane is None or fault.lane == lane)
+            and (not alone or (fault.lane == "alone") == (alone == "only") or fault.name in delayed)]
+
+
 def try_all(command, usage, faults):
     """Tries those that the command line names, or all; ends the program."""
     arguments = parse(usage, [fault.name for fault in faults])
     eave = find_program(arguments.eave)
     is_lane = arguments.lane is not None
-    chosen = [fault for fault in faults if (not arguments.names or fault.name in arguments.names)
-              and (fault.full if arguments.full else fault.quick) and (not is_lane or fault.lane == arguments.lane)
-              and (not arguments.alone or (fault.lane == "alone") == (arguments.alone == "only"))]
+    chosen = choose(faults, arguments)
     if not is_lane:
         print(f"seed {arguments.seed}", flush=True)
 
@@ -161,12 +170,18 @@ def try_all(command, usage, faults):
         if arguments.record:
             write_record(arguments.record, command, [fault.name for fault in faults], results)
 
-    if arguments.full or len({fault.lane for fault in chosen}) < 2:
+    if arguments.full or arguments.alone == "only" or len({fault.lane for fault in chosen}) < 2:
         results = try_in_turn(chosen, eave, arguments.full, arguments.seed, keep)
     else:
         results = try_side_by_side(chosen, arguments.seed)
         keep(results)
-    counts = [sum(result["outcome"] == outcome for result in results) for outcome in ("passed", "failed", "skipped")]
+    passed, failed, late, skipped = ([result["fault"] for result in results if result["outcome"] == outcome]
+                                     for outcome in ("passed", "failed", "late", "skipped"))
+    if arguments.later and arguments.alone == "no":
+        arguments.later.write_text("".join(f"{name}\n" for name in late))
+    else:
+        failed, late = failed + late, []
     if not is_lane:
-        print("{} passed, {} failed, {} skipped".format(*counts))
-    sys.exit(1 if counts[1] else 0)
+        print(f"{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped"
+              + (f", {len(late)} late, to be tried with nothing beside: {' '.join(late)}" if late else ""))
+    sys.exit(1 if failed else 0)
