@@ -232,12 +232,14 @@ struct LossForward {
   Slice scratch;
 };
 
-// Softmax cross-entropy with the labels of the pass, summed over its batch. Compute::loss returns the sum. A sample
-// counts as correct if its label's logit is the largest. If several logits are the largest, the first one counts.
+// Softmax cross-entropy with the labels of the pass, summed over its batch. Compute::loss returns the sum. A row counts
+// as correct if its label's logit is the largest. If several logits are the largest, the first one counts. A row whose
+// label is kNoLabel adds nothing, and its gradient is 0.
 struct LossShape {
   using Plan = ForwardPlan<LossForward>;
-  std::int64_t samples = 0;  // of the pass
+  std::int64_t rows = 0;  // samples of the pass × targets
   std::int64_t classes = 0;
+  std::int64_t targets = 1;  // rows of a sample: Batch::targets
 };
 
 using AnyShape =

@@ -37,6 +37,7 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<TensorInfo> parameters, statistics;
   std::int64_t parameter_size = 0, statistics_size = 0;
+  std::int64_t targets = 1;  // labels per sample
 };
 
 // Throws Error: kUsage if the text cannot be read, kConfiguration if layers do not fit. `fuse`: layers absorb the work

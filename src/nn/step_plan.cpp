@@ -45,7 +45,8 @@ StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, b
     wants_gradient_.push_back(node.parameters_size > 0 || wants_gradient_[static_cast<std::size_t>(node.source)] ||
                               wants_gradient_[static_cast<std::size_t>(std::max(node.skip, 0))]);
   }
-  loss_ = compute.plan(LossShape{samples, graph.nodes.back().layer->output().size()});
+  const std::int64_t outputs = graph.nodes.back().layer->output().size();
+  loss_ = compute.plan(LossShape{samples * graph.targets, outputs / graph.targets, graph.targets});
   scratch_size_ = std::max(scratch_size_, loss_->scratch_size());
   ArenaPlanner planner;
   scratch_ = planner.take(scratch_size_);

@@ -71,7 +71,7 @@ std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext&, const ShortcutShape& shape
 std::unique_ptr<LossShape::Plan> make_cpu_plan(CpuContext& context, const LossShape& shape) {
   return make_plan_of<LossForward>([shape, &pass = context.pass](const LossForward& call) {
     const auto totals =
-        cpu::softmax_cross_entropy(call.logits.data(), pass.inputs->batch.labels.data(), shape.samples, shape.classes,
+        cpu::softmax_cross_entropy(call.logits.data(), pass.inputs->batch.labels.data(), shape.rows, shape.classes,
                                    pass.inputs->loss_factor, array<float>(call.d_logits));
     pass.loss() = {totals.loss, totals.correct};
   });
