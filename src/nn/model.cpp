@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -80,6 +81,7 @@ struct Model::State {
 
   // Returns the number of labels that have a loss.
   std::int64_t check(const Batch& batch, ConstSlice parameters, ConstSlice statistics) const;
+  void check_tokens(ConstSlice tokens) const;
   std::int64_t end_pass(std::int64_t labels);
   void leave_out_backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready);
 };
@@ -113,15 +115,27 @@ StepPlan& Model::State::plan(std::int64_t samples, bool training) {
   return *found;
 }
 
+void Model::State::check_tokens(ConstSlice tokens) const {
+  const auto vocabulary = static_cast<float>(classes);
+  for (const float token : tokens) {
+    EAVE_CHECK(token >= 0 && token < vocabulary && token == std::floor(token), "token " + std::to_string(token));
+  }
+}
+
 std::int64_t Model::State::check(const Batch& batch, ConstSlice parameters, ConstSlice statistics) const {
   const auto samples = static_cast<std::size_t>(batch.samples);
   EAVE_CHECK(batch.images != nullptr || batch.inputs.size() >= samples * static_cast<std::size_t>(graph.input.size()),
              "inputs of the batch");
-  EAVE_CHECK(batch.targets == graph.targets, "labels per sample");
+  if (batch.targets != graph.targets) {
+    throw Error(ExitCode::kConfiguration,
+                "model: it makes " + count_text(graph.targets, "prediction") + " for each sample, but the data has " +
+                    count_text(batch.targets, "label") + "; for text, give a model that begins with embedding");
+  }
   const std::size_t labels = samples * static_cast<std::size_t>(batch.targets);
   EAVE_CHECK(batch.labels.size() >= labels && batch.indices.size() >= samples, "labels and indices of the batch");
   EAVE_CHECK(std::ssize(parameters) >= graph.parameter_size, "parameters");
   EAVE_CHECK(std::ssize(statistics) >= graph.statistics_size, "statistics");
+  if (graph.reads_tokens) check_tokens(batch.inputs.first(samples * static_cast<std::size_t>(graph.input.size())));
   std::int64_t with_loss = 0;
   for (const std::int32_t label : batch.labels.first(labels)) {
     if (label == kNoLabel) continue;
