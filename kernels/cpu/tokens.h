@@ -1,5 +1,5 @@
 // The passes of layers that work on windows of tokens. Each is in the file of its name: embedding.cpp, row_norm.cpp,
-// attention.cpp, rotary.cpp and token_loss.cpp. Sums have a fixed order, so equal inputs give equal bits.
+// attention.cpp and token_loss.cpp. Sums have a fixed order, so equal inputs give equal bits.
 #pragma once
 
 #include <cstdint>

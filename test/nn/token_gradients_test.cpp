@@ -8,6 +8,7 @@
 #include "eave/check.h"
 #include "nn/graph.h"
 #include "reference.h"
+#include "test/allocations.h"
 #include "token_batch.h"
 
 namespace eave {
@@ -109,6 +110,19 @@ TEST(Tokens, of_a_batch_without_any_loss_have_gradients_of_0) {
   EXPECT_EQ(score.loss_sum, 0);
   EXPECT_EQ(score.samples, 0);
   for (const float gradient : test.gradients) EXPECT_EQ(gradient, 0);
+}
+
+TEST(Tokens, need_no_memory_in_a_step) {
+  for (const std::string text : {kBlocks,
+                                 "embedding 8; residual(rms_norm; linear 16; rotary 2 groups 1; attention 2 groups 1); "
+                                 "linear 12; gated silu; linear classes"}) {
+    TestModel test(text, {6, 1, 1}, 9, 3);
+    const TokenBatch data(6, 9, 3);
+    test.train(data.batch);
+    const long before = allocations();
+    test.train(data.batch);
+    EXPECT_EQ(allocations(), before) << text;
+  }
 }
 
 TEST(Tokens, see_no_later_ones) {

@@ -1,7 +1,7 @@
 // Causal self-attention of several heads (Vaswani et al. 2017). It has no parameters: its input has the queries of all
 // heads, then the keys and the values, as a linear layer before it gives them.
-#include "nn/attention_heads.h"
 #include "nn/operation_layer.h"
+#include "nn/token_layers.h"
 
 namespace eave {
 namespace {

@@ -1,5 +1,5 @@
 // Layer normalisation (Ba et al. 2016): each position over its channels.
-#include "nn/row_norm_layer.h"
+#include "nn/token_layers.h"
 
 namespace eave {
 

@@ -1,5 +1,5 @@
 // Root-mean-square normalisation (Zhang and Sennrich 2019): each position over its channels.
-#include "nn/row_norm_layer.h"
+#include "nn/token_layers.h"
 
 namespace eave {
 

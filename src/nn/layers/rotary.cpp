@@ -1,6 +1,6 @@
 // Rotary positions (Su et al. 2021): turns the queries and keys of an attention layer that follows.
-#include "nn/attention_heads.h"
 #include "nn/operation_layer.h"
+#include "nn/token_layers.h"
 
 namespace eave {
 namespace {

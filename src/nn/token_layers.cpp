@@ -1,4 +1,4 @@
-#include "nn/row_norm_layer.h"
+#include "nn/token_layers.h"
 
 #include <algorithm>
 
@@ -6,6 +6,8 @@
 
 namespace eave {
 namespace {
+
+constexpr int kMostHeads = 1 << 12;
 
 class RowNormPlan final : public OperationLayerPlan<RowNormShape::Plan> {
  public:
@@ -77,6 +79,25 @@ std::unique_ptr<Layer> make_row_norm(const LayerContext& context, bool centred) 
   }
   arguments.finish();
   return std::make_unique<RowNormLayer>(context, shape, bias);
+}
+
+AttentionShape read_heads(const LayerContext& context, ArgumentReader& arguments) {
+  AttentionShape shape;
+  shape.positions = std::int64_t{1} * context.input.height * context.input.width;
+  shape.heads = shape.groups = arguments.take_count("the number of heads", 1, kMostHeads);
+  if (arguments.take_word("groups")) shape.groups = arguments.take_count("the number of groups", 1, kMostHeads);
+  const std::int64_t parts = shape.heads + 2 * shape.groups, channels = context.input.channels;
+  if (shape.heads % shape.groups != 0) {
+    fail_fit(context.text, "its " + std::to_string(shape.heads) + " heads cannot share the keys and values of " +
+                               std::to_string(shape.groups) + " groups evenly");
+  }
+  if (channels % parts != 0) {
+    fail_fit(context.text, "its input has " + std::to_string(channels) + " channels, which are no multiple of " +
+                               std::to_string(parts) + ", the queries of " + std::to_string(shape.heads) +
+                               " heads with the keys and values of " + std::to_string(shape.groups) + " groups");
+  }
+  shape.width = channels / parts;
+  return shape;
 }
 
 }  // namespace eave
