@@ -6,6 +6,7 @@
 
 #include "eave/check.h"
 #include "eave/random.h"
+#include "nn/specification.h"
 
 namespace eave::bench {
 namespace {
@@ -27,10 +28,17 @@ std::unique_ptr<Optimizer> make_momentum_sgd(std::int64_t arena_size, Device& de
 }
 
 Trainee::Task Trainee::task_of(const std::string& model) {
-  static const std::map<std::string, Task> tasks = {{"mlp", {{28, 28, 1}}},      {"lenet", {{28, 28, 1}}},
-                                                    {"cifar7", {{28, 28, 3}}},   {"tf-cifar10", {{24, 24, 3}}},
-                                                    {"cnn7", {{32, 32, 3}}},     {"resnet18", {{224, 224, 3}, 1000}},
-                                                    {"resnet20", {{32, 32, 3}}}, {"resnet50", {{224, 224, 3}, 1000}}};
+  static const std::map<std::string, Task> tasks = {{"mlp", {{28, 28, 1}}},
+                                                    {"lenet", {{28, 28, 1}}},
+                                                    {"cifar7", {{28, 28, 3}}},
+                                                    {"tf-cifar10", {{24, 24, 3}}},
+                                                    {"cnn7", {{32, 32, 3}}},
+                                                    {"resnet18", {{224, 224, 3}, 1000}},
+                                                    {"resnet20", {{32, 32, 3}}},
+                                                    {"resnet50", {{224, 224, 3}, 1000}},
+                                                    {"nanogpt-cpu", {{64, 1, 1}, 65}},
+                                                    {"nanogpt-char", {{256, 1, 1}, 65}},
+                                                    {"gpt2", {{256, 1, 1}, 50257}}};
   const auto found = tasks.find(model);
   if (found != tasks.end()) return found->second;
   std::string names;
@@ -47,7 +55,7 @@ Trainee::Trainee(const std::string& name, std::int64_t batch, Compute& compute)
       parameters_(device_.allocate(static_cast<std::size_t>(model_.parameter_size()))),
       gradients_(device_.allocate(static_cast<std::size_t>(model_.parameter_size()))),
       statistics_(device_.allocate(static_cast<std::size_t>(model_.statistics_size()))),
-      labels_(static_cast<std::size_t>(batch)),
+      labels_(static_cast<std::size_t>(batch * model_.targets())),
       indices_(static_cast<std::size_t>(batch)) {
   std::vector<float> parameters(parameters_.size()), statistics(statistics_.size());
   model_.initialise(kSeed, parameters, statistics);
@@ -58,7 +66,16 @@ Trainee::Trainee(const std::string& name, std::int64_t batch, Compute& compute)
     label = static_cast<std::int32_t>(random.below(static_cast<std::uint32_t>(task_.classes)));
   }
   std::iota(indices_.begin(), indices_.end(), std::int64_t{0});
-  load_images();
+  model_reads_tokens(name) ? make_tokens() : load_images();
+}
+
+// Random tokens in place of images.
+void Trainee::make_tokens() {
+  RandomStream random({kSeed, Purpose::kTest, 2}, 0);
+  inputs_.resize(indices_.size() * static_cast<std::size_t>(task_.shape.size()));
+  for (float& value : inputs_) {
+    value = static_cast<float>(random.below(static_cast<std::uint32_t>(task_.classes)));
+  }
 }
 
 void Trainee::load_images() {
@@ -68,18 +85,18 @@ void Trainee::load_images() {
   ImagePlacing placing;
   placing.input = placing.output = task_.shape;
   placing.tables = tables;
-  images_ = compute_.load_images(std::ssize(labels_), placing, [](std::int64_t index, std::span<std::uint8_t> pixels) {
+  images_ = compute_.load_images(std::ssize(indices_), placing, [](std::int64_t index, std::span<std::uint8_t> pixels) {
     RandomStream random({kSeed, Purpose::kTest, 1}, static_cast<std::uint64_t>(index));
     for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(random.below(256));
   });
   if (images_ != nullptr) return;
   RandomStream random({kSeed, Purpose::kTest, 2}, 0);
-  inputs_.resize(labels_.size() * static_cast<std::size_t>(task_.shape.size()));
+  inputs_.resize(indices_.size() * static_cast<std::size_t>(task_.shape.size()));
   for (float& value : inputs_) value = random.uniform();
 }
 
 void Trainee::step() {
-  const Batch batch{std::ssize(labels_), step_++, inputs_, labels_, indices_, images_.get()};
+  const Batch batch{std::ssize(indices_), step_++, inputs_, labels_, indices_, images_.get(), model_.targets()};
   model_.train(batch, kSeed, parameters_.slice(), statistics_.slice(), gradients_.slice(), 1.0F, {});
   optimizer_->update(parameters_.slice(), gradients_.slice(), kLearningRate, std::nullopt);
 }

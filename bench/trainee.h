@@ -30,6 +30,7 @@ class Trainee {
   };
   static Task task_of(const std::string& model);
   void load_images();
+  void make_tokens();
 
   Task task_;
   Compute& compute_;

@@ -53,7 +53,7 @@ struct Step {
   std::int64_t samples_everywhere = 0;  // sum of `samples` over all ranks; above 0
   double learning_rate = 0;
   Ahead ahead{};        // distance from the iterate to the parameters, before and after this step's update
-  double loss_sum = 0;  // summed over this rank's samples; valid from before_update on if wants_loss() is true
+  double loss_sum = 0;  // summed over this rank's labels; valid from before_update on if wants_loss() is true
 };
 
 struct CommunicatorCosts {

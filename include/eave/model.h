@@ -23,11 +23,12 @@ struct TensorInfo {
   std::int64_t size = 0;    // in floats, without padding
 };
 
-// Sums over the samples of one call. For a mean, sum over ranks first and then divide by `samples`.
+// Sums over the labels of one call, which are one per image and one per token of text. For a mean, sum over ranks first
+// and then divide by `samples`.
 struct Score {
   double loss_sum = 0;
   std::int64_t correct = 0;
-  std::int64_t samples = 0;
+  std::int64_t samples = 0;  // labels other than kNoLabel
 };
 
 // Returns the text specification of a named model (model_names()), or `name_or_text` itself if it is a specification,
@@ -56,6 +57,7 @@ class Model {
   const std::vector<TensorInfo>& statistics() const;  // batch norm: "bn1.mean", "bn1.variance" in pairs
   std::int64_t parameter_size() const;                // floats in the arena, padding included
   std::int64_t statistics_size() const;
+  std::int64_t targets() const;               // labels per sample: 1, or the positions of a window of tokens
   std::int64_t least_norm_positions() const;  // pixels of the smallest image that batch norm gets; 0: no batch norm
   std::int64_t activation_bytes() const;      // bytes that this Model holds; the parameters are not included
   std::string summary() const;                // a table: layer, output shape, parameters
@@ -65,7 +67,9 @@ class Model {
   void initialise(std::uint64_t seed, Slice parameters, Slice statistics) const;
 
   // Runs forward, loss and backward of one step. Afterwards gradients = weight × ∂(mean loss over the
-  // batch)/∂parameters, or zero if batch.samples == 0. The loss is the softmax cross-entropy. The running averages in
+  // batch)/∂parameters, or zero if batch.samples == 0. The loss is the softmax cross-entropy. Its mean divides by
+  // samples × targets, whether or not a label is kNoLabel: so the weighted sum over ranks is the mean over all their
+  // samples, wherever the labels without a loss are. The running averages in
   // `statistics` are updated. `seed`, batch.step and batch.indices key dropout. If `ready` is not empty, it is called
   // on slices of `gradients` as they become final. It gets every element once, from the end of the arena to its
   // beginning. Returns the ticket with which score() gives the loss. All slices lie in the memory of the compute's
@@ -81,8 +85,8 @@ class Model {
   // `ranks` must live as long as train() is called. CPU only. Ioffe and Szegedy 2015; moments are merged as in Chan,
   // Golub, LeVeque 1979.
   void normalise_over(MomentExchange& ranks);
-  // The score of the step with this ticket; `samples` is the size of its batch. Blocks until the score is known. The
-  // step must be among the last kKeptLosses passes of the Compute, evaluations included.
+  // The score of the step with this ticket; `samples` is the size of its batch in samples. Blocks until the score is
+  // known. The step must be among the last kKeptLosses passes of the Compute, evaluations included.
   Score score(std::int64_t samples, std::int64_t ticket);
 
   // Runs forward only, in evaluation mode (no dropout, running statistics). Changes none of its arguments. The batch

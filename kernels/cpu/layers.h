@@ -70,7 +70,8 @@ struct LossTotals {
 };
 
 // Returns the sums over rows × classes logits. d_logits = factor × (softmax − onehot(label)); nullptr: not wanted. A
-// row counts as correct if its label's logit is the largest; the first of equal logits wins.
+// row counts as correct if its label's logit is the largest; the first of equal logits wins. A row whose label is
+// negative counts for nothing, and its gradient is 0.
 LossTotals softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::int64_t rows,
                                  std::int64_t classes, float factor, float* d_logits);
 

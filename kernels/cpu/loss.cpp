@@ -10,15 +10,20 @@ LossTotals softmax_cross_entropy(const float* logits, const std::int32_t* labels
                                  std::int64_t classes, float factor, float* d_logits) {
   LossTotals totals;
   for (std::int64_t row = 0; row < rows; ++row, logits += classes) {
+    const std::int32_t label = labels[row];
+    if (label < 0) {
+      if (d_logits != nullptr) d_logits = std::fill_n(d_logits, classes, 0.0f);
+      continue;
+    }
     const std::int64_t largest = std::max_element(logits, logits + classes) - logits;
     double sum = 0;
     for (std::int64_t c = 0; c < classes; ++c) sum += std::exp(logits[c] - logits[largest]);
-    totals.loss += std::log(sum) + logits[largest] - logits[labels[row]];
-    totals.correct += largest == labels[row] ? 1 : 0;
+    totals.loss += std::log(sum) + logits[largest] - logits[label];
+    totals.correct += largest == label ? 1 : 0;
     if (d_logits == nullptr) continue;
     const float share = factor / static_cast<float>(sum);
     for (std::int64_t c = 0; c < classes; ++c) d_logits[c] = share * std::exp(logits[c] - logits[largest]);
-    d_logits[labels[row]] -= factor;
+    d_logits[label] -= factor;
     d_logits += classes;
   }
   return totals;

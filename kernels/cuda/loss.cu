@@ -70,7 +70,8 @@ __device__ inline void write_gradient(const LossPass<T>& pass, std::int64_t row,
 template <class T>
 __global__ void __launch_bounds__(kBlock) losses_of_rows(const LossPass<T> pass) {
   const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
-  const bool inside = row < pass.shape.rows, counts = inside && row < pass.block->samples;
+  const bool inside = row < pass.shape.rows,
+             counts = inside && row < pass.block->samples * pass.shape.targets && pass.labels[row] >= 0;
   const auto classes = counts ? static_cast<int>(pass.shape.classes) : 0;
   const T* logits = pass.logits + (inside ? row : 0) * pass.shape.classes;
   // As on the CPU, no comparison chooses a NaN as the larger one. The sum becomes NaN anyway.

@@ -58,12 +58,14 @@ using LinearPlan = GradientPlan<LinearForward, LinearBackward>;
 
 struct DenseShape {
   using Plan = LinearPlan;
-  std::int64_t samples = 0;
+  std::int64_t samples = 0;  // rows: of a window of tokens, each position is one
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
   bool relu = false;
   bool training = true;        // backward will be called
   bool input_gradient = true;  // backward computes d_input too
+  bool bias = true;
+  bool transposed = false;  // weights are [outputs, inputs], as in a table of tokens. Without relu; CPU only.
 };
 
 struct Window {
@@ -226,23 +228,114 @@ struct ShortcutShape {
   int stride = 1;
 };
 
+// Operations of windows of tokens. A window is positions × 1 × channels, so its rows are its positions. CPU only.
+
+// The rows of `table` that the tokens name, plus the rows of `places` for their positions. Tokens are whole numbers in
+// [0, vocabulary) of type float32, also the input's. Tables are float32: [vocabulary, width] and [places, width].
+struct EmbeddingForward {
+  ConstSlice tokens, table, places;  // places: empty if there are none
+  Slice output;
+};
+struct EmbeddingBackward {
+  ConstSlice tokens, d_output;
+  Slice d_table, d_places;
+  bool adds = false;  // adds to d_table, which holds another layer's part of the gradient; otherwise overwrites it
+};
+struct EmbeddingShape {
+  using Plan = GradientPlan<EmbeddingForward, EmbeddingBackward>;
+  std::int64_t samples = 0;
+  std::int64_t positions = 0;  // tokens of a sample; at most `places` if there are any
+  std::int64_t vocabulary = 0;
+  std::int64_t places = 0;
+  std::int64_t width = 0;
+};
+
+struct RowNormForward {
+  ConstSlice input, scale, shift;  // shift: empty if there is none
+  Slice output;
+  Slice saved;
+};
+struct RowNormBackward {
+  ConstSlice input, scale, saved, d_output;
+  Slice d_input;  // empty if not wanted
+  Slice d_scale, d_shift;
+  Slice scratch;
+};
+
+// Normalises each row over its channels, then applies scale and shift. Layer norm (Ba et al. 2016) subtracts the row's
+// mean and divides by √(variance + epsilon). RMS norm (Zhang and Sennrich 2019) divides by √(mean square + epsilon).
+struct RowNormShape {
+  using Plan = GradientPlan<RowNormForward, RowNormBackward>;
+  std::int64_t rows = 0;
+  std::int64_t channels = 0;
+  bool centred = true;  // layer norm; false: RMS norm
+  float epsilon = 1e-5f;
+};
+
+struct AttentionForward {
+  ConstSlice input;
+  Slice output;
+  Slice saved, scratch;
+};
+struct AttentionBackward {
+  ConstSlice input, output, saved, d_output;
+  Slice d_input;
+  Slice scratch;
+};
+
+// Causal self-attention (Vaswani et al. 2017): each position looks at itself and all earlier ones. A row of the input
+// has the queries of all heads, then the keys and then the values of all groups; a row of the output has the heads'
+// results. Neighbouring heads share the keys and values of a group (Ainslie et al. 2023). The matrix of positions ×
+// positions is never in memory: a few of its rows are, and backward computes them again from `saved`, which has one
+// number per head and position (Dao et al. 2022).
+struct AttentionShape {
+  using Plan = GradientPlan<AttentionForward, AttentionBackward>;
+  std::int64_t samples = 0;
+  std::int64_t positions = 0;
+  std::int64_t heads = 0;
+  std::int64_t groups = 0;  // divides heads
+  std::int64_t width = 0;   // of a head
+  std::int64_t input_row() const { return (heads + 2 * groups) * width; }
+  std::int64_t output_row() const { return heads * width; }
+};
+
+// Rotary positions (Su et al. 2021) for the rows that attention reads: turns each pair of numbers of the queries and
+// keys by its position times base^(−2i / width) for the i-th pair of a head. Pair i has the numbers i and i + width /
+// 2, as in Hugging Face's Llama. Values are copied.
+struct RotaryShape {
+  using Plan = UnaryPlan;
+  AttentionShape of;  // its width is even
+  float base = 10000;
+};
+
+// output = word(first half of the row) × second half, for an elementwise word without parameter: silu gives SwiGLU
+// (Shazeer 2020). A row of the input has 2 × channels numbers. backward reads `input`.
+struct GatedShape {
+  using Plan = UnaryPlan;
+  Elementwise word{};
+  std::int64_t rows = 0;
+  std::int64_t channels = 0;  // of the output
+};
+
 struct LossForward {
   ConstSlice logits;
   Slice d_logits;  // set to the gradient times the pass's loss_factor; empty if not wanted
   Slice scratch;
 };
 
-// Softmax cross-entropy with the labels of the pass, summed over its batch. Compute::loss returns the sum. A sample
-// counts as correct if its label's logit is the largest. If several logits are the largest, the first one counts.
+// Softmax cross-entropy with the labels of the pass, summed over its batch. Compute::loss returns the sum. A row counts
+// as correct if its label's logit is the largest. If several logits are the largest, the first one counts. A row whose
+// label is kNoLabel adds nothing, and its gradient is 0.
 struct LossShape {
   using Plan = ForwardPlan<LossForward>;
-  std::int64_t samples = 0;  // of the pass
+  std::int64_t rows = 0;  // samples of the pass × targets
   std::int64_t classes = 0;
+  std::int64_t targets = 1;  // rows of a sample: Batch::targets
 };
 
-using AnyShape =
-    std::variant<DenseShape, ConvolutionShape, BatchNormShape, FixedNormShape, MaxPoolShape, AveragePoolShape,
-                 LocalResponseShape, ActivationShape, DropoutShape, ShortcutShape, LossShape>;
+using AnyShape = std::variant<DenseShape, ConvolutionShape, BatchNormShape, FixedNormShape, MaxPoolShape,
+                              AveragePoolShape, LocalResponseShape, ActivationShape, DropoutShape, ShortcutShape,
+                              EmbeddingShape, RowNormShape, AttentionShape, RotaryShape, GatedShape, LossShape>;
 struct OperationShape : AnyShape {
   using AnyShape::AnyShape;
 };

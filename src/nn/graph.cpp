@@ -44,14 +44,35 @@ class Builder {
       shape_ = graph_.nodes.back().layer->output();
       return;
     }
+    if (text.word == "embedding") begin_tokens(text);
     std::unique_ptr<Layer> layer = kind_of(text).make({text, shape_, classes_});
     check_size(text, layer->output());
+    if (text.word == "tied_output") check_table(text);
     if (layer->is_view()) {
       barrier_ = graph_.nodes.size();
       shape_ = layer->output();
       return;
     }
     push(text, std::move(layer));
+    if (text.word == "tied_output") borrow_table();
+  }
+
+  void begin_tokens(const LayerText& text) {
+    if (!graph_.nodes.empty()) fail_fit(text, "it reads the data's tokens, so it must be the first layer");
+    graph_.reads_tokens = true;
+  }
+
+  // The table of the embedding, which is the first node.
+  void check_table(const LayerText& text) const {
+    if (!graph_.reads_tokens) fail_fit(text, "it uses the table of an embedding, and the model has none");
+    const int width = graph_.nodes.front().layer->output().channels;
+    if (shape_.channels == width) return;
+    fail_fit(text, "the embedding's vectors have " + std::to_string(width) + " numbers, but its input has " +
+                       std::to_string(shape_.channels) + " channels");
+  }
+  void borrow_table() {
+    graph_.nodes.back().borrows = 0;
+    graph_.nodes.front().lends = true;
   }
 
   void push(const LayerText& text, std::unique_ptr<Layer> layer) {
@@ -133,8 +154,16 @@ class Builder {
     fail_fit(text, "its output of " + to_string(output) + " numbers for each sample is too large");
   }
 
-  void check_outputs(const LayerText& last) const {
+  void check_outputs(const LayerText& last) {
     if (shape_.size() == classes_) return;
+    if (graph_.reads_tokens && shape_.channels == classes_) {
+      graph_.targets = std::int64_t{1} * shape_.height * shape_.width;
+      return;
+    }
+    if (graph_.reads_tokens) {
+      fail_fit(last, "the model gives " + to_string(shape_) + " outputs, but the data has " + std::to_string(classes_) +
+                         " tokens; end with \"tied_output\" or \"linear classes\"");
+    }
     fail_fit(last, "the model gives " + to_string(shape_) + " outputs, but the data has " + std::to_string(classes_) +
                        " classes; end with \"dense classes\"");
   }

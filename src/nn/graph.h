@@ -27,6 +27,9 @@ struct Node {
   std::int64_t parameters_at = 0, parameters_size = 0;
   std::int64_t statistics_at = 0, statistics_size = 0;
   std::vector<Padding> padding;  // in the parameters
+  // The node before whose parameters this one reads; it has none of its own then. -1: none.
+  int borrows = -1;
+  bool lends = false;  // a later node borrows the parameters
   // Whether the skip must be subsampled and widened before it is added.
   bool has_projection() const { return skip >= 0 && !(skip_shape == layer->output()); }
   ShortcutShape projection(std::int64_t samples) const { return {samples, skip_shape, layer->output(), skip_stride}; }
@@ -37,6 +40,8 @@ struct Graph {
   std::vector<Node> nodes;
   std::vector<TensorInfo> parameters, statistics;
   std::int64_t parameter_size = 0, statistics_size = 0;
+  std::int64_t targets = 1;   // labels per sample
+  bool reads_tokens = false;  // the input is numbers of tokens, which are classes too
 };
 
 // Throws Error: kUsage if the text cannot be read, kConfiguration if layers do not fit. `fuse`: layers absorb the work

@@ -27,8 +27,11 @@ TensorInfo make_tensor(std::string name, std::vector<std::int64_t> shape) {
 }
 
 void fill_weights(const RandomKey& key, double fan_in, Slice values) {
+  fill_normal(key, 1 / std::sqrt(fan_in), values);
+}
+
+void fill_normal(const RandomKey& key, double deviation, Slice values) {
   RandomStream stream(key, 0);
-  const double deviation = 1 / std::sqrt(fan_in);
   for (float& value : values) value = static_cast<float>(deviation * stream.normal());
 }
 

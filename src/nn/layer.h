@@ -37,6 +37,9 @@ struct BackwardCall {
   Slice d_parameters;
   Slice scratch;
   MomentExchange* ranks = nullptr;
+  // d_parameters holds the part of a layer that borrows the parameters (Node::borrows): add to it. Only for layers that
+  // may lend theirs.
+  bool adds = false;
 };
 
 // If it goes back in place, backward writes d_input over d_output.
@@ -103,6 +106,7 @@ AnySlice part(AnySlice of_layer, const TensorInfo& tensor) {
 // max-pools raise the variance that relu halves. With the factor, lenet and cifar7 would begin at two to three times
 // the loss of chance.
 void fill_weights(const RandomKey& key, double fan_in, Slice values);
+void fill_normal(const RandomKey& key, double deviation, Slice values);  // mean 0
 
 // Reads "SIZE [stride S] [pad P]". The stride defaults to the window's height. Throws if the window does not fit the
 // input.

@@ -1,6 +1,8 @@
 #include "eave/model.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -75,7 +77,12 @@ struct Model::State {
                 Variant variant) const {
     return {&plan, parameters.data(), statistics.data(), gradients.data(), arena.data(), graph.parameter_size, variant};
   }
-  void check(const Batch& batch, ConstSlice parameters, ConstSlice statistics) const;
+  std::array<std::int64_t, kKeptLosses> counted{};  // at ticket % kKeptLosses: the labels of the pass that have a loss
+
+  // Returns the number of labels that have a loss.
+  std::int64_t check(const Batch& batch, ConstSlice parameters, ConstSlice statistics) const;
+  void check_tokens(ConstSlice tokens) const;
+  std::int64_t end_pass(std::int64_t labels);
   void leave_out_backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready);
 };
 
@@ -108,16 +115,41 @@ StepPlan& Model::State::plan(std::int64_t samples, bool training) {
   return *found;
 }
 
-void Model::State::check(const Batch& batch, ConstSlice parameters, ConstSlice statistics) const {
+void Model::State::check_tokens(ConstSlice tokens) const {
+  const auto vocabulary = static_cast<float>(classes);
+  for (const float token : tokens) {
+    EAVE_CHECK(token >= 0 && token < vocabulary && token == std::floor(token), "token " + std::to_string(token));
+  }
+}
+
+std::int64_t Model::State::check(const Batch& batch, ConstSlice parameters, ConstSlice statistics) const {
   const auto samples = static_cast<std::size_t>(batch.samples);
   EAVE_CHECK(batch.images != nullptr || batch.inputs.size() >= samples * static_cast<std::size_t>(graph.input.size()),
              "inputs of the batch");
-  EAVE_CHECK(batch.labels.size() >= samples && batch.indices.size() >= samples, "labels and indices of the batch");
+  if (batch.targets != graph.targets) {
+    throw Error(ExitCode::kConfiguration,
+                "model: it makes " + count_text(graph.targets, "prediction") + " for each sample, but the data has " +
+                    count_text(batch.targets, "label") + "; for text, give a model that begins with embedding");
+  }
+  const std::size_t labels = samples * static_cast<std::size_t>(batch.targets);
+  EAVE_CHECK(batch.labels.size() >= labels && batch.indices.size() >= samples, "labels and indices of the batch");
   EAVE_CHECK(std::ssize(parameters) >= graph.parameter_size, "parameters");
   EAVE_CHECK(std::ssize(statistics) >= graph.statistics_size, "statistics");
-  for (const std::int32_t label : batch.labels.first(samples)) {
+  if (graph.reads_tokens) check_tokens(batch.inputs.first(samples * static_cast<std::size_t>(graph.input.size())));
+  std::int64_t with_loss = 0;
+  for (const std::int32_t label : batch.labels.first(labels)) {
+    if (label == kNoLabel) continue;
     EAVE_CHECK(label >= 0 && label < classes, "label " + std::to_string(label));
+    ++with_loss;
   }
+  return with_loss;
+}
+
+// Ends the pass and returns its ticket. `labels`: those that have a loss.
+std::int64_t Model::State::end_pass(std::int64_t labels) {
+  const std::int64_t ticket = compute->end_pass();
+  counted[static_cast<std::size_t>(ticket % kKeptLosses)] = labels;
+  return ticket;
 }
 
 // Sets the gradients to 0. With `ranks` it still runs the empty pass, because other ranks may wait for this one in
@@ -144,6 +176,7 @@ Model& Model::operator=(Model&&) noexcept = default;
 const std::vector<TensorInfo>& Model::parameters() const { return state_->graph.parameters; }
 const std::vector<TensorInfo>& Model::statistics() const { return state_->graph.statistics; }
 std::int64_t Model::parameter_size() const { return state_->graph.parameter_size; }
+std::int64_t Model::targets() const { return state_->graph.targets; }
 std::int64_t Model::least_norm_positions() const {
   std::int64_t least = 0;
   for (const Node& node : state_->graph.nodes) {
@@ -194,7 +227,7 @@ std::int64_t Model::train(const Batch& batch, std::uint64_t seed, ConstSlice par
                           Slice gradients, float weight, const std::function<void(Slice)>& ready) {
   State& state = *state_;
   Compute& compute = *state.compute;
-  state.check(batch, parameters, statistics);
+  const std::int64_t labels = state.check(batch, parameters, statistics);
   EAVE_CHECK(std::ssize(gradients) >= state.graph.parameter_size, "gradients");
   EAVE_CHECK(batch.samples <= state.largest_batch, "the batch is larger than the model was made for");
   gradients = gradients.first(static_cast<std::size_t>(state.graph.parameter_size));
@@ -205,7 +238,7 @@ std::int64_t Model::train(const Batch& batch, std::uint64_t seed, ConstSlice par
     return 0;
   }
   StepPlan& plan = state.plan(batch.samples, true);
-  const PassInputs inputs{batch, seed, weight / static_cast<float>(batch.samples)};
+  const PassInputs inputs{batch, seed, weight / static_cast<float>(batch.samples * batch.targets)};
   const PassKind kind = state.kind(plan, parameters, statistics, gradients, ready ? kTrainingInParts : kTraining);
   const StepCall call{
       compute.begin_pass(kind, inputs), parameters, statistics, statistics, state.arena.slice(), {}, state.ranks};
@@ -216,25 +249,25 @@ std::int64_t Model::train(const Batch& batch, std::uint64_t seed, ConstSlice par
   } else {
     run_backward(plan, call, compute, gradients, ready);
   }
-  return compute.end_pass();
+  return state.end_pass(labels);
 }
 
 Score Model::score(std::int64_t samples, std::int64_t ticket) {
   if (samples == 0) return {};
   const LossSum loss = state_->compute->loss(ticket);
-  return {loss.loss_sum, loss.correct, samples};
+  return {loss.loss_sum, loss.correct, state_->counted[static_cast<std::size_t>(ticket % kKeptLosses)]};
 }
 
 Score Model::evaluate(const Batch& batch, ConstSlice parameters, ConstSlice statistics) {
   State& state = *state_;
-  state.check(batch, parameters, statistics);
+  const std::int64_t labels = state.check(batch, parameters, statistics);
   if (batch.samples == 0) return {};
   StepPlan& plan = state.plan(batch.samples, false);
   const PassKind kind = state.kind(plan, parameters, statistics, {}, kEvaluation);
   const StepCall call{state.compute->begin_pass(kind, {batch, 0, 0}), parameters, statistics, {}, state.arena.slice()};
   plan.forward(call);
   plan.compute_loss(call);
-  return score(batch.samples, state.compute->end_pass());
+  return score(batch.samples, state.end_pass(labels));
 }
 
 void Model::measure_statistics(const Batch& batch, ConstSlice parameters, Slice statistics) {

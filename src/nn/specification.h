@@ -33,6 +33,11 @@ std::vector<LayerText> parse_specification(const std::string& text);
 // The same with kConfiguration: the text can be read, but the layer does not fit what comes before it.
 [[noreturn]] void fail_fit(const LayerText& layer, const std::string& what);
 
+// Whether the model is made for text: it begins with an embedding.
+bool model_reads_tokens(const std::string& name_or_text);
+// The most tokens of a window that a model of text takes. 0: its text has no such limit, or it is no model of text.
+int model_context(const std::string& name_or_text);
+
 std::string to_string(ImageShape shape);  // "28×28×1"
 
 // Reads a layer's arguments in order. Every error names the layer, the argument and the usage.

@@ -45,13 +45,19 @@ StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, b
     wants_gradient_.push_back(node.parameters_size > 0 || wants_gradient_[static_cast<std::size_t>(node.source)] ||
                               wants_gradient_[static_cast<std::size_t>(std::max(node.skip, 0))]);
   }
-  loss_ = compute.plan(LossShape{samples, graph.nodes.back().layer->output().size()});
+  const std::int64_t outputs = graph.nodes.back().layer->output().size();
+  loss_ = compute.plan(LossShape{samples * graph.targets, outputs / graph.targets, graph.targets});
   scratch_size_ = std::max(scratch_size_, loss_->scratch_size());
   ArenaPlanner planner;
   scratch_ = planner.take(scratch_size_);
   place_forward(planner);
   if (training) place_backward(planner);
   arena_size_ = planner.peak();
+}
+
+const Node& StepPlan::owner_of(std::size_t node) const {
+  const int lender = graph_.nodes[node].borrows;
+  return graph_.nodes[lender < 0 ? node : static_cast<std::size_t>(lender)];
 }
 
 std::int64_t StepPlan::input_size(std::size_t node) const {
@@ -133,9 +139,10 @@ ConstSlice StepPlan::forward(const StepCall& call) {
     const Node& node = graph_.nodes[i];
     Step& step = steps_[i];
     const Slice saved = training_ && step.saved >= 0 ? at(call.arena, step.saved, step.work->saved_size()) : Slice();
+    const Node& owner = owner_of(i);
     step.work->forward({training_ && call.measured_statistics.empty(),
                         activation(call, static_cast<std::size_t>(node.source)), skip(call, i),
-                        of_node(call.parameters, node.parameters_at, node.parameters_size),
+                        of_node(call.parameters, owner.parameters_at, owner.parameters_size),
                         of_node(call.statistics, node.statistics_at, node.statistics_size),
                         of_node(call.moving_statistics, node.statistics_at, node.statistics_size),
                         of_node(call.measured_statistics, node.statistics_at, node.statistics_size),
@@ -163,7 +170,7 @@ void StepPlan::sum_gradients(const StepCall& call, std::size_t index, Slice& d_o
 }
 
 void StepPlan::run_backward(const StepCall& call, std::size_t index, Slice d_parameters) {
-  const Node& node = graph_.nodes[index];
+  const Node &node = graph_.nodes[index], &owner = owner_of(index);
   Step& step = steps_[index];
   Slice d_output;
   ConstSlice d_more;
@@ -171,8 +178,8 @@ void StepPlan::run_backward(const StepCall& call, std::size_t index, Slice d_par
   const Slice d_input = step.d_input >= 0 ? at(call.arena, step.d_input, input_size(index)) : Slice();
   const ConstSlice saved = step.saved >= 0 ? at(call.arena, step.saved, step.work->saved_size()) : Slice();
   step.work->backward({activation(call, static_cast<std::size_t>(node.source)), activation(call, index + 1),
-                       of_node(call.parameters, node.parameters_at, node.parameters_size), saved, d_output, d_more,
-                       d_input, d_parameters, at(call.arena, scratch_, scratch_size_), call.ranks});
+                       of_node(call.parameters, owner.parameters_at, owner.parameters_size), saved, d_output, d_more,
+                       d_input, d_parameters, at(call.arena, scratch_, scratch_size_), call.ranks, node.lends});
   if (step.d_projected >= 0) {
     const std::int64_t size = compute_.activation_size(samples_ * node.skip_shape.size());
     step.projection->backward({{}, {}, {}, d_output, at(call.arena, step.d_projected, size)});
@@ -183,7 +190,8 @@ void StepPlan::backward(const StepCall& call, Slice gradients, const std::functi
   for (std::size_t i = steps_.size(); i-- > 0;) {
     if (!wants_gradient_[i + 1]) continue;
     const Node& node = graph_.nodes[i];
-    const Slice d_parameters = of_node(gradients, node.parameters_at, node.parameters_size);
+    const Node& owner = owner_of(i);
+    const Slice d_parameters = of_node(gradients, owner.parameters_at, owner.parameters_size);
     run_backward(call, i, d_parameters);
     if (node.parameters_size == 0) continue;
     for (const Padding& padding : node.padding) compute_.fill(at(d_parameters, padding.begin, padding.size), 0);

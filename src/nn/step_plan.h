@@ -70,6 +70,7 @@ class StepPlan {
   void place_backward(ArenaPlanner& planner);
   void release_last_uses(ArenaPlanner& planner, std::size_t node);
 
+  const Node& owner_of(std::size_t node) const;     // of the parameters that the node reads
   std::int64_t input_size(std::size_t node) const;  // of all samples together
   std::int64_t output_size(std::size_t node) const;
   ConstSlice activation(const StepCall& call, std::size_t index) const;

@@ -1,8 +1,10 @@
 #include "nn/tensor_layout.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "base/options/number_text.h"
@@ -81,6 +83,15 @@ void append_channels_first(StoredTensor& tensor, ChannelOrder order, std::int64_
   append(tensor, order.channels, unit);
   append(tensor, order.height, unit * order.width * order.channels);
   append(tensor, order.width, unit * order.channels);
+}
+
+// In a model of text, whose windows PyTorch flattens as eave does. `is_table`: of the embedding, which is not turned.
+void turn_of_text(StoredTensor& tensor, bool is_table) {
+  tensor.name = pytorch_name(tensor.name);
+  if (is_table || tensor.shape.size() == 1) return;
+  const std::int64_t inputs = tensor.shape[0], outputs = tensor.shape[1];
+  tensor.shape = tensor.extents = {outputs, inputs};
+  tensor.strides = {1, outputs};
 }
 
 void turn(StoredTensor& tensor, const Node& node, ChannelOrder read) {
@@ -175,6 +186,23 @@ constexpr const char* kLocalResponseNorm =
 constexpr const char* kDropout = "dropout P: nothing in evaluation; in training values that stay are divided by 1 - P";
 constexpr const char* kLeakyRelu = "leaky_relu S: x if x > 0, else S x; S is 0.01 unless given";
 constexpr const char* kGelu = "gelu: x (1 + erf(x / sqrt 2)) / 2";
+// The layers of windows of tokens, by word.
+constexpr std::array<std::pair<const char*, const char*>, 8> kTokenLayers = {{
+    {"embedding", "embedding: weight[token] + positions[place in the window, from 0]"},
+    {"linear", "linear: x times the weights, over the channels of each position"},
+    {"layer_norm",
+     "layer_norm: each position over its channels, by the biased variance plus epsilon (0.00001 unless given)"},
+    {"rms_norm",
+     "rms_norm: x / sqrt(mean square of the position's channels + epsilon, 0.00001 unless given) times the scale"},
+    {"attention",
+     "attention H groups G: the channels are the queries of H heads, then the keys and then the values of G groups (G "
+     "is H unless given); causal; scores are divided by the root of a head's channels"},
+    {"gated", "gated F: F(first half of the channels) times the second half"},
+    {"rotary",
+     "rotary H groups G base B: pairs (i, i + half) of each head's queries and keys are turned by place * B^(-2i / "
+     "channels of a head); B is 10000 unless given"},
+    {"tied_output", "tied_output: x times the transposed weight of the embedding"},
+}};
 constexpr const char* kGeluTanh = "gelu_tanh: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2";
 
 }  // namespace
@@ -195,7 +223,11 @@ std::vector<StoredTensor> stored_tensors(const Graph& graph, TensorLayout layout
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) nodes[graph.nodes[i].name] = i;
   for (StoredTensor& tensor : stored) {
     const std::size_t node = nodes.at(tensor.name.substr(0, tensor.name.rfind('.')));
-    turn(tensor, graph.nodes[node], orders.read_by(node));
+    if (graph.reads_tokens) {
+      turn_of_text(tensor, node == 0);
+    } else {
+      turn(tensor, graph.nodes[node], orders.read_by(node));
+    }
   }
   return stored;
 }
@@ -224,6 +256,9 @@ std::string conventions_of(const std::string& specification, const Graph& graph,
   if (words.contains("leaky_relu")) lines.emplace_back(kLeakyRelu);
   if (words.contains("gelu")) lines.emplace_back(kGelu);
   if (words.contains("gelu_tanh")) lines.emplace_back(kGeluTanh);
+  for (const auto& [word, convention] : kTokenLayers) {
+    if (words.contains(word)) lines.emplace_back(convention);
+  }
   if (words.contains("dropout")) lines.emplace_back(kDropout);
   if (flattens(graph)) {
     lines.push_back(std::string("images are flattened in the order ") +

@@ -1,4 +1,8 @@
 // The named models, and the help for a misspelt name.
+#include <cmath>
+#include <limits>
+
+#include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "base/options/spelling.h"
 #include "base/printable.h"
@@ -66,6 +70,46 @@ std::string resnet50() {
   return text + "global_pool; dense classes";
 }
 
+// A transformer as in GPT-2 (Radford et al. 2019) and nanoGPT: pre-norm blocks, learned positions, an output that
+// shares the table of tokens. Weights begin normal with a deviation of 0.02; those that write into the residual stream
+// are divided by the root of the number of such layers. GPT-2 has biases, nanoGPT's small models have none.
+struct Transformer {
+  int layers, heads, width, context;
+  bool bias;
+  std::string gelu, dropout;
+};
+
+std::string transformer(const Transformer& t) {
+  const std::string bias = t.bias ? "" : " no_bias", norm = "layer_norm" + bias + "; ";
+  const std::string dropout = t.dropout.empty() ? "" : "; dropout " + t.dropout;
+  const auto linear = [&](int outputs, double deviation) {
+    return "linear " + std::to_string(outputs) + bias + " deviation " + number_text(deviation);
+  };
+  const double usual = 0.02, of_branch = usual / std::sqrt(2.0 * t.layers);
+  const std::string block = "residual(" + norm + linear(3 * t.width, usual) + "; attention " + std::to_string(t.heads) +
+                            "; " + linear(t.width, of_branch) + dropout + "); residual(" + norm +
+                            linear(4 * t.width, usual) + "; " + t.gelu + "; " + linear(t.width, of_branch) + dropout +
+                            "); ";
+  std::string text =
+      "embedding " + std::to_string(t.width) + " positions " + std::to_string(t.context) + dropout + "; ";
+  for (int layer = 0; layer < t.layers; ++layer) text += block;
+  return text + norm + "tied_output";
+}
+
+// A small Llama (Touvron et al. 2023) of the size of llama2.c's stories260K: RMS norm, rotary positions, SwiGLU, and
+// eight heads that share the keys and values of four groups.
+std::string llama_tiny() {
+  constexpr int kLayers = 5;
+  const std::string usual = " no_bias deviation 0.02",
+                    of_branch = " no_bias deviation " + number_text(0.02 / std::sqrt(2.0 * kLayers));
+  std::string text = "embedding 64; ";
+  for (int layer = 0; layer < kLayers; ++layer) {
+    text += "residual(rms_norm; linear 128" + usual + "; rotary 8 groups 4; attention 8 groups 4; linear 64" +
+            of_branch + "); residual(rms_norm; linear 344" + usual + "; gated silu; linear 64" + of_branch + "); ";
+  }
+  return text + "rms_norm; tied_output";
+}
+
 const std::vector<NamedModel>& zoo() {
   static const std::string tutorial_norm = "local_response_norm radius 4 alpha 0.000111111111 beta 0.75 bias 1; ";
   static const std::vector<NamedModel> models = {
@@ -93,6 +137,11 @@ const std::vector<NamedModel>& zoo() {
       {"resnet18", resnet18()},
       {"resnet20", resnet20()},
       {"resnet50", resnet50()},
+      // nanoGPT's configurations for a CPU and for train_shakespeare_char. Dropout on attention's shares is left out.
+      {"nanogpt-cpu", transformer({4, 4, 128, 64, false, "gelu", ""})},
+      {"nanogpt-char", transformer({6, 6, 384, 256, false, "gelu", "0.2"})},
+      {"gpt2", transformer({12, 12, 768, 1024, true, "gelu_tanh", ""})},
+      {"llama-tiny", llama_tiny()},
   };
   return models;
 }
@@ -141,6 +190,18 @@ int model_crop(const std::string& name_or_text) {
     if (trimmed(name_or_text) == model.name) return model.crop;
   }
   return 0;
+}
+
+bool model_reads_tokens(const std::string& name_or_text) {
+  return parse_specification(model_specification(name_or_text)).front().word == "embedding";
+}
+
+int model_context(const std::string& name_or_text) {
+  const LayerText first = parse_specification(model_specification(name_or_text)).front();
+  ArgumentReader arguments(first);
+  if (first.word != "embedding") return 0;
+  arguments.take_count("the number of channels", 1, std::numeric_limits<int>::max());
+  return arguments.take_word("positions") ? arguments.take_count("positions", 1, std::numeric_limits<int>::max()) : 0;
 }
 
 std::string model_specification(const std::string& name_or_text) {

@@ -5,6 +5,7 @@
 
 #include "eave/model.h"
 #include "nn/graph.h"
+#include "nn/specification.h"
 
 namespace eave {
 namespace {
@@ -94,7 +95,8 @@ std::vector<ConvolutionShape> distinct(const std::vector<ConvolutionShape>& all)
 std::vector<ConvolutionShape> zoo_convolutions(std::int64_t samples) {
   RecordingCompute compute;
   for (const std::string& model : model_names())
-    for (const ImageShape& input : inputs_of(model)) record(compute, model, input, samples);
+    if (!model_reads_tokens(model))  // models of text have no convolutions
+      for (const ImageShape& input : inputs_of(model)) record(compute, model, input, samples);
   return distinct(compute.convolutions);
 }
 

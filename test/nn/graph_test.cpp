@@ -70,6 +70,10 @@ const std::vector<Published> kPublished = {
     {"resnet18", {224, 224, 3}, 1000, 11'689'512, "torchvision 0.26: the number"},
     {"resnet20", {32, 32, 3}, 10, 269'722, "He et al. 2016, table 6: 0.27 M; exactly, with the text's option A"},
     {"resnet50", {224, 224, 3}, 1000, 25'557'032, "torchvision 0.26: the number"},
+    {"nanogpt-cpu", {64, 1, 1}, 65, 795'904 + 64 * 128, "nanoGPT prints 0.80M, without the positions"},
+    {"nanogpt-char", {256, 1, 1}, 65, 10'646'784 + 256 * 384, "nanoGPT prints 10.65M, without the positions"},
+    {"gpt2", {1024, 1, 1}, 50257, 124'439'808, "Hugging Face's gpt2: the number"},
+    {"llama-tiny", {512, 1, 1}, 512, 260'032, "llama2.c's stories260K: its file has as many"},
 };
 
 TEST(Zoo, models_have_as_many_parameters_as_was_published) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "eave/model.h"
+#include "nn/specification.h"
 
 namespace eave {
 namespace {
@@ -27,6 +28,7 @@ double loss_with_nan(const std::string& model_text, ImageShape image, bool in_im
 TEST(NanInLoss, shows_for_every_model_on_the_cpu) {
   for (const std::string& name : model_names()) {
     if (name == "resnet18" || name == "resnet50") continue;  // their layers are those of resnet20
+    if (model_reads_tokens(name)) continue;                  // its inputs are tokens, which are never NaN
     const int crop = model_crop(name);
     const ImageShape image = {crop > 0 ? crop : 32, crop > 0 ? crop : 32, 3};
     for (const bool in_image : {false, true})

@@ -8,6 +8,7 @@
 #include "kernels/cpu/layers.h"
 #include "nn/specification.h"
 #include "test/device/activation_reference.h"
+#include "token_reference.h"
 
 namespace eave {
 namespace {
@@ -72,7 +73,49 @@ class Reference {
       return x;
     }
     if (word == "residual") return residual(x, text);
+    if (x.shape.width == 1) return run_token_layer(x, text);
     throw std::logic_error("the reference does not know " + word);
+  }
+
+  // Layers of windows of tokens: a row of the image is a position.
+  Images run_token_layer(const Images& x, const LayerText& text) {
+    TokenRows rows(x.samples, x.shape.height, x.shape.channels);
+    rows.values = x.values;
+    const TokenRows found = token_layer(rows, text);
+    Images y(x.samples, {x.shape.height, 1, static_cast<int>(found.channels)});
+    y.values = found.values;
+    return y;
+  }
+
+  TokenRows token_layer(const TokenRows& x, const LayerText& text) {
+    const std::string& word = text.word;
+    const bool has_bias = std::ranges::find(text.arguments, "no_bias") == text.arguments.end();
+    if (word == "embedding") {
+      const double* table = next_tensor();
+      return embed_reference(x, std::stoi(text.arguments[0]), table,
+                             number(text, "positions", 0) > 0 ? next_tensor() : nullptr);
+    }
+    if (word == "linear") {
+      const int outputs = text.arguments[0] == "classes" ? classes_ : std::stoi(text.arguments[0]);
+      const double* weights = next_tensor();
+      return linear_reference(x, outputs, weights, outputs, 1, has_bias ? next_tensor() : nullptr);
+    }
+    if (word == "tied_output")
+      return linear_reference(x, classes_, parameters_.data() + tensors_[0].offset, 1, x.channels, nullptr);
+    if (word == "attention") {
+      const int heads = std::stoi(text.arguments[0]);
+      return attention_reference(x, heads, option(text, "groups", heads));
+    }
+    if (word == "rotary") {
+      const int heads = std::stoi(text.arguments[0]);
+      return rotary_reference(x, heads, option(text, "groups", heads), number(text, "base", 10000));
+    }
+    if (word == "gated") return gated_reference(x, find_activation_reference(text.arguments[0])->forward);
+    const bool centred = word == "layer_norm";
+    if (!centred && word != "rms_norm") throw std::logic_error("the reference does not know " + word);
+    const double* scale = next_tensor();
+    return row_norm_reference(x, centred, number(text, "epsilon", 1e-5), scale,
+                              centred && has_bias ? next_tensor() : nullptr);
   }
 
   const double* next_tensor() { return parameters_.data() + tensors_[next_++].offset; }
@@ -237,12 +280,14 @@ ReferenceResult reference_loss(const std::string& specification, ImageShape inpu
   std::copy_n(batch.inputs.begin(), x.values.size(), x.values.begin());
   const Images logits = Reference(classes, batch, seed, tensors, parameters).run(x, parse_specification(specification));
   ReferenceResult result{0, logits.values};
-  for (std::int64_t n = 0; n < batch.samples; ++n) {
+  const std::int64_t rows = batch.samples * batch.targets;
+  for (std::int64_t n = 0; n < rows; ++n) {
+    const std::int32_t label = batch.labels[static_cast<std::size_t>(n)];
+    if (label == kNoLabel) continue;
     const double* row = logits.values.data() + n * classes;
     double sum = 0;
     for (int c = 0; c < classes; ++c) sum += std::exp(row[c]);
-    result.loss +=
-        (std::log(sum) - row[batch.labels[static_cast<std::size_t>(n)]]) / static_cast<double>(batch.samples);
+    result.loss += (std::log(sum) - row[label]) / static_cast<double>(rows);
   }
   return result;
 }

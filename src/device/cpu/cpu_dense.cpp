@@ -2,6 +2,7 @@
 #include <dnnl.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "device/cpu/cpu_plans.h"
 #include "device/kernel_arguments.h"
@@ -40,27 +41,23 @@ class WideDense final : public LinearPlan {
             s_.inputs,
             false,
             call.weights.data(),
-            s_.outputs,
-            false,
+            s_.transposed ? s_.inputs : s_.outputs,
+            s_.transposed,
             call.output.data(),
             s_.outputs,
             array<float>(call.bias),
             s_.relu};
   }
+  // The product of the two matrices, or with transposed weights that of the same matrices the other way round.
   cpu::Product weights_product(const LinearBackward& call) const {
-    return {s_.inputs,
-            s_.outputs,
-            s_.samples,
-            call.input.data(),
-            s_.inputs,
-            true,
-            call.d_output.data(),
-            s_.outputs,
-            false,
-            call.d_weights.data(),
-            s_.outputs,
-            nullptr,
-            false};
+    const float *first = call.input.data(), *second = call.d_output.data();
+    std::int64_t rows = s_.inputs, columns = s_.outputs;
+    if (s_.transposed) {
+      std::swap(first, second);
+      std::swap(rows, columns);
+    }
+    return {rows,    columns, s_.samples, first, rows, true, second, columns, false, call.d_weights.data(),
+            columns, nullptr, false};
   }
   cpu::Product input_product(const LinearBackward& call) const {
     return {s_.samples,
@@ -70,8 +67,8 @@ class WideDense final : public LinearPlan {
             s_.outputs,
             false,
             call.weights.data(),
-            s_.outputs,
-            true,
+            s_.transposed ? s_.inputs : s_.outputs,
+            !s_.transposed,
             call.d_input.data(),
             s_.inputs,
             nullptr,
@@ -87,8 +84,8 @@ class DnnlDense final : public LinearPlan {
   explicit DnnlDense(const DenseShape& shape) : s_(shape) {}
 
   void forward(const LinearForward& call) override {
-    check_dnnl(dnnl_sgemm('N', 'N', s_.samples, s_.outputs, s_.inputs, 1, call.input.data(), s_.inputs,
-                          call.weights.data(), s_.outputs, 0, call.output.data(), s_.outputs),
+    check_dnnl(dnnl_sgemm('N', s_.transposed ? 'T' : 'N', s_.samples, s_.outputs, s_.inputs, 1, call.input.data(),
+                          s_.inputs, call.weights.data(), weight_stride(), 0, call.output.data(), s_.outputs),
                "dense forward");
     cpu::add_bias(call.output.data(), array<float>(call.bias), s_.relu, s_.samples, s_.outputs);
   }
@@ -97,16 +94,24 @@ class DnnlDense final : public LinearPlan {
     const float* d_output = call.d_output.data();
     cpu::add_bias_gradient(s_.relu ? call.output.data() : nullptr, call.d_output.data(), array<float>(call.d_bias),
                            s_.samples, s_.outputs);
-    check_dnnl(dnnl_sgemm('T', 'N', s_.inputs, s_.outputs, s_.samples, 1, call.input.data(), s_.inputs, d_output,
-                          s_.outputs, 0, call.d_weights.data(), s_.outputs),
+    const float *first = call.input.data(), *second = d_output;
+    std::int64_t rows = s_.inputs, columns = s_.outputs;
+    if (s_.transposed) {
+      std::swap(first, second);
+      std::swap(rows, columns);
+    }
+    check_dnnl(dnnl_sgemm('T', 'N', rows, columns, s_.samples, 1, first, rows, second, columns, 0,
+                          call.d_weights.data(), columns),
                "dense weight gradient");
     if (call.d_input.empty()) return;
-    check_dnnl(dnnl_sgemm('N', 'T', s_.samples, s_.inputs, s_.outputs, 1, d_output, s_.outputs, call.weights.data(),
-                          s_.outputs, 0, call.d_input.data(), s_.inputs),
+    check_dnnl(dnnl_sgemm('N', s_.transposed ? 'N' : 'T', s_.samples, s_.inputs, s_.outputs, 1, d_output, s_.outputs,
+                          call.weights.data(), weight_stride(), 0, call.d_input.data(), s_.inputs),
                "dense input gradient");
   }
 
  private:
+  std::int64_t weight_stride() const { return s_.transposed ? s_.inputs : s_.outputs; }
+
   DenseShape s_;
 };
 

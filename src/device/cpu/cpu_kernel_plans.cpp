@@ -3,6 +3,7 @@
 #include "device/cpu/cpu_plans.h"
 #include "device/kernel_plan.h"
 #include "kernels/cpu/activation.h"
+#include "kernels/cpu/tokens.h"
 
 namespace eave {
 namespace {
@@ -70,9 +71,9 @@ std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext&, const ShortcutShape& shape
 
 std::unique_ptr<LossShape::Plan> make_cpu_plan(CpuContext& context, const LossShape& shape) {
   return make_plan_of<LossForward>([shape, &pass = context.pass](const LossForward& call) {
-    const auto totals =
-        cpu::softmax_cross_entropy(call.logits.data(), pass.inputs->batch.labels.data(), shape.samples, shape.classes,
-                                   pass.inputs->loss_factor, array<float>(call.d_logits));
+    const auto cross_entropy = shape.targets > 1 ? cpu::token_cross_entropy : cpu::softmax_cross_entropy;
+    const auto totals = cross_entropy(call.logits.data(), pass.inputs->batch.labels.data(), shape.rows, shape.classes,
+                                      pass.inputs->loss_factor, array<float>(call.d_logits));
     pass.loss() = {totals.loss, totals.correct};
   });
 }

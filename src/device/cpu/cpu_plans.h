@@ -44,6 +44,12 @@ std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const ActivationSh
 std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const DropoutShape& shape);
 std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const ShortcutShape& shape);
 std::unique_ptr<LossShape::Plan> make_cpu_plan(CpuContext& context, const LossShape& shape);
+// cpu_token_plans.cpp and cpu_attention.cpp
+std::unique_ptr<EmbeddingShape::Plan> make_cpu_plan(CpuContext& context, const EmbeddingShape& shape);
+std::unique_ptr<RowNormShape::Plan> make_cpu_plan(CpuContext& context, const RowNormShape& shape);
+std::unique_ptr<AttentionShape::Plan> make_cpu_plan(CpuContext& context, const AttentionShape& shape);
+std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const RotaryShape& shape);
+std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const GatedShape& shape);
 
 // Throws std::bad_alloc if oneDNN is out of memory, and Error(kInternal) with oneDNN's status for any other failure.
 // `what` names the call, for the message.

@@ -109,7 +109,7 @@ void CudaCompute<T>::forget_passes() noexcept {
 // If memory moves, all recorded passes are dropped.
 template <class T>
 void CudaCompute<T>::reserve(const PassKind& kind, const Batch& batch, std::int64_t inputs) {
-  bool moved = memory_.reserve(batch.samples, std::ssize(batch.inputs));
+  bool moved = memory_.reserve(batch.samples, batch.samples * batch.targets, std::ssize(batch.inputs));
   const auto grow = [&](Buffer& buffer, std::int64_t size) {
     if (static_cast<std::size_t>(size) <= buffer.size()) return;
     device_.finish_all();

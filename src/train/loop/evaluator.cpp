@@ -48,13 +48,14 @@ ModelScore score_together(const TrainingParts& parts, const TrainingPlan& plan, 
   return divide(sum[0], sum[1], sum[2]);
 }
 
-// From each worker's loss sum and correct answers: those of rank 0, those of the best worker, and which worker it is.
+// From each worker's loss sum, correct answers and number of labels: those of rank 0, those of the best worker, which
+// worker it is, and the labels, which are as many for all.
 std::vector<double> first_and_best(const Rows& rows) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < rows.size() && !rows[i].empty(); ++i) {
     if (rows[i][1] > rows[best][1]) best = i;
   }
-  return {rows[0][0], rows[0][1], rows[best][0], rows[best][1], static_cast<double>(best)};
+  return {rows[0][0], rows[0][1], rows[best][0], rows[best][1], static_cast<double>(best), rows[0][2]};
 }
 
 // Scores each worker on the whole test set.
@@ -63,12 +64,11 @@ void score_each(const TrainingParts& parts, const TrainingPlan& plan, WorkerScor
   if (is_worker(parts)) {
     const Score score = score_part(parts, plan, *parts.data.test, parts.replica.parameters.slice(),
                                    parts.replica.statistics.slice(), 0, parts.data.test->size());
-    mine = {score.loss_sum, static_cast<double>(score.correct)};
+    mine = {score.loss_sum, static_cast<double>(score.correct), static_cast<double>(score.samples)};
   }
   const std::vector<double> scores = combine_over_ranks(parts.transport, mine, first_and_best);
-  const auto samples = static_cast<double>(parts.data.test->size());
-  workers.first = divide(scores[0], scores[1], samples);
-  workers.best = divide(scores[2], scores[3], samples);
+  workers.first = divide(scores[0], scores[1], scores[5]);
+  workers.best = divide(scores[2], scores[3], scores[5]);
   workers.best_rank = static_cast<int>(scores[4]);
 }
 

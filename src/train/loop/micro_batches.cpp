@@ -54,7 +54,8 @@ Batch MicroBatches::cut(const Batch& batch, const Step& step, int part) {
   const auto from = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
   Batch piece = batch;
   piece.samples = end - begin;
-  piece.labels = batch.labels.subspan(from, count);
+  const auto targets = static_cast<std::size_t>(batch.targets);
+  piece.labels = batch.labels.subspan(from * targets, count * targets);
   piece.indices = batch.indices.subspan(from, count);
   if (batch.images == nullptr && count > 0) {
     const std::size_t size = batch.inputs.size() / static_cast<std::size_t>(batch.samples);

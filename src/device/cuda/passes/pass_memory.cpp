@@ -9,11 +9,13 @@ namespace eave::cuda {
 
 PassMemory::PassMemory(CudaDevice& device) : device_(device), totals_(device_bytes(sizeof(LossTotals))) {}
 
-bool PassMemory::reserve(std::int64_t samples, std::int64_t inputs) {
-  const auto more_samples = static_cast<std::size_t>(samples), more_inputs = static_cast<std::size_t>(inputs);
-  if (more_samples <= samples_ && more_inputs <= inputs_.size()) return false;
+bool PassMemory::reserve(std::int64_t samples, std::int64_t labels, std::int64_t inputs) {
+  const auto more_samples = static_cast<std::size_t>(samples), more_labels = static_cast<std::size_t>(labels),
+             more_inputs = static_cast<std::size_t>(inputs);
+  if (more_samples <= samples_ && more_labels <= labels_ && more_inputs <= inputs_.size()) return false;
   device_.finish_all();
   samples_ = std::max(samples_, more_samples);
+  labels_ = std::max(labels_, more_labels);
   block_ = device_bytes(block_bytes());
   for (Slot& slot : slots_) slot.block = host_bytes(block_bytes());
   if (more_inputs > inputs_.size()) {
@@ -28,13 +30,14 @@ bool PassMemory::reserve(std::int64_t samples, std::int64_t inputs) {
 
 void PassMemory::send(const Batch& batch, const PassBlock& block) {
   const auto samples = static_cast<std::size_t>(batch.samples);
-  EAVE_CHECK(samples <= samples_ && batch.inputs.size() <= inputs_.size(), "room was reserved");
+  const std::size_t labels = samples * static_cast<std::size_t>(batch.targets);
+  EAVE_CHECK(samples <= samples_ && labels <= labels_ && batch.inputs.size() <= inputs_.size(), "room was reserved");
   Slot& slot = slots_[static_cast<std::size_t>(passes_sent_++) % kSlots];
   await(slot.sent.get());
   auto* bytes = static_cast<char*>(slot.block.get());
   std::memcpy(bytes, &block, sizeof block);
   std::memcpy(bytes + sizeof block, batch.indices.data(), samples * sizeof(std::int64_t));
-  std::memcpy(bytes + labels_at(), batch.labels.data(), samples * sizeof(std::int32_t));
+  std::memcpy(bytes + labels_at(), batch.labels.data(), labels * sizeof(std::int32_t));
   EAVE_CUDA(cudaMemcpyAsync(block_.get(), bytes, block_bytes(), cudaMemcpyHostToDevice, device_.stream()));
   if (!batch.inputs.empty()) {
     std::ranges::copy(batch.inputs, slot.inputs.data());

@@ -17,9 +17,9 @@ class PassMemory {
  public:
   explicit PassMemory(CudaDevice& device);
 
-  // Makes room for batches of `samples` samples, with `inputs` floats of input sent by the host. Returns true if
-  // addresses have changed.
-  bool reserve(std::int64_t samples, std::int64_t inputs);
+  // Makes room for batches of `samples` samples and `labels` labels, with `inputs` floats of input sent by the host.
+  // Returns true if addresses have changed.
+  bool reserve(std::int64_t samples, std::int64_t labels, std::int64_t inputs);
   void send(const Batch& batch, const PassBlock& block);
 
   const PassBlock* block() const { return reinterpret_cast<const PassBlock*>(on_device(0)); }
@@ -44,12 +44,12 @@ class PassMemory {
   };
 
   std::size_t labels_at() const { return sizeof(PassBlock) + samples_ * sizeof(std::int64_t); }
-  std::size_t block_bytes() const { return labels_at() + samples_ * sizeof(std::int32_t); }
+  std::size_t block_bytes() const { return labels_at() + labels_ * sizeof(std::int32_t); }
   const char* on_device(std::size_t offset) const { return static_cast<const char*>(block_.get()) + offset; }
 
   CudaDevice& device_;
   std::array<Slot, kSlots> slots_;
-  std::size_t samples_ = 0;
+  std::size_t samples_ = 0, labels_ = 0;
   DeviceBytes block_;
   Buffer inputs_;
   DeviceBytes totals_;

@@ -79,7 +79,8 @@ void CublasDense::backward(const LinearBackward& call) {
 }
 
 std::unique_ptr<LinearPlan> make_plan(const Context& context, const DenseShape& shape) {
-  return std::make_unique<CublasDense>(context, shape, true);
+  if (shape.transposed) refuse_on_gpu("tied_output");
+  return std::make_unique<CublasDense>(context, shape, shape.bias);
 }
 
 }  // namespace eave::cuda

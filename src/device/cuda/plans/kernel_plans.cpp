@@ -87,7 +87,7 @@ std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ShortcutShape
 }
 
 std::unique_ptr<LossShape::Plan> make_plan(const Context& context, const LossShape& shape) {
-  const Loss loss{shape.samples, shape.classes};
+  const Loss loss{shape.rows, shape.classes, shape.targets};
   return context.precision == Precision::kBf16 ? plan_loss<Half>(context, loss) : plan_loss<float>(context, loss);
 }
 

@@ -56,5 +56,12 @@ std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ActivationSha
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const DropoutShape& shape);
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ShortcutShape& shape);
 std::unique_ptr<LossShape::Plan> make_plan(const Context& context, const LossShape& shape);
+// token_plans.cpp. They throw Error(kConfiguration), which names --device cpu.
+std::unique_ptr<EmbeddingShape::Plan> make_plan(const Context& context, const EmbeddingShape& shape);
+std::unique_ptr<RowNormShape::Plan> make_plan(const Context& context, const RowNormShape& shape);
+std::unique_ptr<AttentionShape::Plan> make_plan(const Context& context, const AttentionShape& shape);
+std::unique_ptr<UnaryPlan> make_plan(const Context& context, const RotaryShape& shape);
+std::unique_ptr<UnaryPlan> make_plan(const Context& context, const GatedShape& shape);
+[[noreturn]] void refuse_on_gpu(const char* layer);
 
 }  // namespace eave::cuda

@@ -1,0 +1,216 @@
+// Attention on the CPU. A few rows of scores are in memory at a time: the products of a panel of queries with all keys
+// that they see. Backward goes from the last panel, which sees all keys, to the first. So the first products that it
+// writes to the gradients of keys and values reach all of them, and the others are added.
+#include <dnnl.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "device/cpu/cpu_plans.h"
+#include "device/kernel_arguments.h"
+#include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/tokens.h"
+
+namespace eave {
+namespace {
+
+constexpr std::int64_t kPanelRows = 32;
+
+// Products by eave's kernels, or by oneDNN's.
+class Multiplier {
+ public:
+  explicit Multiplier(const cpu::WideKernels* kernels) : kernels_(kernels) {}
+  std::int64_t scratch(const cpu::Product& p) const { return kernels_ == nullptr ? 0 : kernels_->multiply_scratch(p); }
+  void run(const cpu::Product& p, float* scratch) const {
+    if (kernels_ != nullptr) return kernels_->multiply(p, scratch);
+    check_dnnl(dnnl_sgemm(p.a_transposed ? 'T' : 'N', p.b_transposed ? 'T' : 'N', p.rows, p.columns, p.depth, 1, p.a,
+                          p.a_stride, p.b, p.b_stride, 0, p.c, p.c_stride),
+               "attention");
+  }
+
+ private:
+  const cpu::WideKernels* kernels_;
+};
+
+// The matrices of one head: a row is a position.
+struct Head {
+  const float *queries, *keys, *values;
+};
+struct HeadGradients {
+  float *queries, *keys, *values;
+};
+
+class CpuAttention final : public AttentionShape::Plan {
+ public:
+  CpuAttention(const CpuContext& context, const AttentionShape& shape)
+      : multiplier_(context.kernels),
+        s_(shape),
+        stride_((shape.positions + 15) / 16 * 16),
+        factor_(1 / std::sqrt(static_cast<float>(shape.width))) {
+    for (std::int64_t first = 0; first < s_.positions; first += kPanelRows) {
+      const Panel panel = panel_at(first);
+      for (const cpu::Product& product :
+           {scores(panel, nullptr, 0, nullptr, nullptr), mixture(panel, nullptr, nullptr, 0, nullptr, 0),
+            back_to_rows(panel, nullptr, nullptr, 0, nullptr, 0)}) {
+        product_scratch_ = std::max(product_scratch_, multiplier_.scratch(product));
+      }
+    }
+  }
+
+  std::int64_t saved_size() const override { return s_.samples * s_.heads * s_.positions; }
+  std::int64_t scratch_size() const override {
+    return 2 * kPanelRows * stride_ + s_.positions * s_.width + kPanelRows + product_scratch_;
+  }
+
+  void forward(const AttentionForward& call) override;
+  void backward(const AttentionBackward& call) override;
+
+ private:
+  // The rows from `first` on, which see `keys` keys.
+  struct Panel {
+    std::int64_t first, rows, keys;
+  };
+  struct Scratch {
+    float *scores, *d_scores, *sum, *dots, *product;
+  };
+
+  Panel panel_at(std::int64_t first) const {
+    const std::int64_t rows = std::min(kPanelRows, s_.positions - first);
+    return {first, rows, first + rows};
+  }
+  Scratch split(Slice scratch) const {
+    float* scores = scratch.data();
+    float* d_scores = scores + kPanelRows * stride_;
+    float* sum = d_scores + kPanelRows * stride_;
+    float* dots = sum + s_.positions * s_.width;
+    return {scores, d_scores, sum, dots, dots + kPanelRows};
+  }
+  template <class AnyHead, class Float>
+  AnyHead head_of(Float* sample, std::int64_t head) const {
+    const std::int64_t group = head / (s_.heads / s_.groups);
+    return {sample + head * s_.width, sample + (s_.heads + group) * s_.width,
+            sample + (s_.heads + s_.groups + group) * s_.width};
+  }
+
+  // scores = rows of `a` · keysᵀ, or d_shares = rows of d_output · valuesᵀ.
+  cpu::Product scores(const Panel& panel, const float* a, std::int64_t a_stride, const float* keys,
+                      float* result) const {
+    cpu::Product p;
+    p.rows = panel.rows, p.columns = panel.keys, p.depth = s_.width;
+    p.a = a, p.a_stride = a_stride;
+    p.b = keys, p.b_stride = s_.input_row(), p.b_transposed = true;
+    p.c = result, p.c_stride = stride_;
+    return p;
+  }
+  // The panel's rows of output or of the queries' gradient: scores · values or keys.
+  cpu::Product mixture(const Panel& panel, const float* scores, const float* values, std::int64_t values_stride,
+                       float* result, std::int64_t result_stride) const {
+    cpu::Product p;
+    p.rows = panel.rows, p.columns = s_.width, p.depth = panel.keys;
+    p.a = scores, p.a_stride = stride_;
+    p.b = values, p.b_stride = values_stride;
+    p.c = result, p.c_stride = result_stride;
+    return p;
+  }
+  // The gradient of keys or values: scoresᵀ · rows of queries or d_output.
+  cpu::Product back_to_rows(const Panel& panel, const float* scores, const float* rows, std::int64_t rows_stride,
+                            float* result, std::int64_t result_stride) const {
+    cpu::Product p;
+    p.rows = panel.keys, p.columns = s_.width, p.depth = panel.rows;
+    p.a = scores, p.a_stride = stride_, p.a_transposed = true;
+    p.b = rows, p.b_stride = rows_stride;
+    p.c = result, p.c_stride = result_stride;
+    return p;
+  }
+
+  void forward_head(const Head& head, float* output, float* log_sums, const Scratch& scratch) const;
+  void backward_head(const Head& head, const float* output, const float* log_sums, const float* d_output,
+                     const HeadGradients& gradients, bool adds, const Scratch& scratch) const;
+  void add_back(const Panel& panel, const float* scores, const float* rows, std::int64_t rows_stride, float* gradient,
+                bool adds, const Scratch& scratch) const;
+
+  Multiplier multiplier_;
+  AttentionShape s_;
+  std::int64_t stride_;  // of rows of scores
+  float factor_;         // of scores
+  std::int64_t product_scratch_ = 0;
+};
+
+void CpuAttention::forward(const AttentionForward& call) {
+  const Scratch scratch = split(call.scratch);
+  for (std::int64_t sample = 0; sample < s_.samples; ++sample) {
+    const float* input = call.input.data() + sample * s_.positions * s_.input_row();
+    float* output = call.output.data() + sample * s_.positions * s_.output_row();
+    for (std::int64_t h = 0; h < s_.heads; ++h) {
+      float* log_sums = call.saved.empty() ? nullptr : call.saved.data() + (sample * s_.heads + h) * s_.positions;
+      forward_head(head_of<Head>(input, h), output + h * s_.width, log_sums, scratch);
+    }
+  }
+}
+
+void CpuAttention::forward_head(const Head& head, float* output, float* log_sums, const Scratch& scratch) const {
+  const std::int64_t in = s_.input_row(), out = s_.output_row();
+  for (std::int64_t first = 0; first < s_.positions; first += kPanelRows) {
+    const Panel panel = panel_at(first);
+    multiplier_.run(scores(panel, head.queries + first * in, in, head.keys, scratch.scores), scratch.product);
+    cpu::softmax_scores({panel.rows, first, stride_, factor_}, scratch.scores,
+                        log_sums == nullptr ? nullptr : log_sums + first);
+    multiplier_.run(mixture(panel, scratch.scores, head.values, in, output + first * out, out), scratch.product);
+  }
+}
+
+void CpuAttention::backward(const AttentionBackward& call) {
+  const Scratch scratch = split(call.scratch);
+  const std::int64_t heads_of_group = s_.heads / s_.groups;
+  for (std::int64_t sample = 0; sample < s_.samples; ++sample) {
+    const std::int64_t at = sample * s_.positions;
+    for (std::int64_t h = 0; h < s_.heads; ++h) {
+      const std::int64_t place = at * s_.output_row() + h * s_.width;
+      backward_head(head_of<Head>(call.input.data() + at * s_.input_row(), h), call.output.data() + place,
+                    call.saved.data() + (sample * s_.heads + h) * s_.positions, call.d_output.data() + place,
+                    head_of<HeadGradients>(call.d_input.data() + at * s_.input_row(), h), h % heads_of_group != 0,
+                    scratch);
+    }
+  }
+}
+
+void CpuAttention::backward_head(const Head& head, const float* output, const float* log_sums, const float* d_output,
+                                 const HeadGradients& gradients, bool adds, const Scratch& scratch) const {
+  const std::int64_t in = s_.input_row(), out = s_.output_row();
+  for (std::int64_t first = (s_.positions - 1) / kPanelRows * kPanelRows; first >= 0; first -= kPanelRows) {
+    const Panel panel = panel_at(first);
+    const float *queries = head.queries + first * in, *d_rows = d_output + first * out;
+    for (std::int64_t i = 0; i < panel.rows; ++i) {
+      scratch.dots[i] = cpu::dot(output + (first + i) * out, d_rows + i * out, s_.width);
+    }
+    multiplier_.run(scores(panel, queries, in, head.keys, scratch.scores), scratch.product);
+    multiplier_.run(scores(panel, d_rows, out, head.values, scratch.d_scores), scratch.product);
+    cpu::softmax_scores_gradient({panel.rows, first, stride_, factor_}, scratch.scores, log_sums + first, scratch.dots,
+                                 scratch.d_scores);
+    multiplier_.run(mixture(panel, scratch.d_scores, head.keys, in, gradients.queries + first * in, in),
+                    scratch.product);
+    add_back(panel, scratch.d_scores, queries, in, gradients.keys, adds, scratch);
+    add_back(panel, scratch.scores, d_rows, out, gradients.values, adds, scratch);
+    adds = true;
+  }
+}
+
+void CpuAttention::add_back(const Panel& panel, const float* scores, const float* rows, std::int64_t rows_stride,
+                            float* gradient, bool adds, const Scratch& scratch) const {
+  const std::int64_t in = s_.input_row();
+  if (!adds) {
+    return multiplier_.run(back_to_rows(panel, scores, rows, rows_stride, gradient, in), scratch.product);
+  }
+  multiplier_.run(back_to_rows(panel, scores, rows, rows_stride, scratch.sum, s_.width), scratch.product);
+  for (std::int64_t i = 0; i < panel.keys; ++i) {
+    cpu::add(gradient + i * in, scratch.sum + i * s_.width, gradient + i * in, s_.width);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<AttentionShape::Plan> make_cpu_plan(CpuContext& context, const AttentionShape& shape) {
+  return std::make_unique<CpuAttention>(context, shape);
+}
+
+}  // namespace eave
