@@ -57,6 +57,7 @@ class TrainingJob {
   void open_data();
   void load_images();
   std::string describe_held_out() const;
+  std::string describe_samples() const;
   std::string describe_device() const;
   void build_model();
   void plan_steps();
