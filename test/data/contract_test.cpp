@@ -9,6 +9,7 @@
 #include "test/data/data_files.h"
 #include "test/data/image_writers.h"
 #include "test/data/tokens/text_files.h"
+#include "test/data/tokens/token_files.h"
 
 namespace eave {
 namespace {
@@ -30,6 +31,7 @@ class DatasetContract : public testing::TestWithParam<std::string> {
     if (GetParam() == "cifar10") write_cifar10_set(directory_.path());
     if (GetParam() == "image-folder") write_image_folder(directory_.path());
     if (GetParam() == "text") write_text_folder(directory_.path());
+    if (GetParam() == "tokens") write_token_folder(directory_.path());
     if (!std::filesystem::is_empty(directory_.path())) given_["data-dir"] = directory_.path().string();
     if (GetParam() == "synthetic") given_ = {{"synthetic-samples", "2000"}, {"synthetic-test-samples", "500"}};
     const Refusal found = refusal_of([&] { split_ = open_dataset(GetParam(), given_); });

@@ -262,7 +262,8 @@ TEST(BadInput, of_texts_is_refused) {
        {good + "--crop 4", 64, {"--crop (command line) has no effect", "text"}},
        {good + "--sampling stratified", 64, {"--sampling stratified", "no classes"}},
        {good + "--run-dir texts/run", 64, {"lies among the files of --data-dir texts"}},
-       {quick("--context 8"), 64, {"--context (command line) has no effect", "text"}}});
+       {quick("--context 8"), 64, {"--context (command line) has no effect", "text"}},
+       {"train --data tokens --progress off --data-dir texts/a.txt --vocabulary-size 5 --max-steps 1", 65, {"a.txt"}}});
 }
 
 TEST(BadInput, of_numbers_of_ranks_is_refused) {
