@@ -120,6 +120,7 @@ void TrainingJob::build_model() {
   model_ =
       std::make_unique<Model>(model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
                               data_.train->classes(), batch_per_rank_, *device_.compute);
+  require_model_of_data();
   if (device_.tuning) device_.tuning->file.save();
 }
 

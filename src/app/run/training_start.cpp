@@ -6,9 +6,22 @@
 #include "app/run/training_job.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
+#include "base/printable.h"
 #include "train/loop/budget.h"
 
 namespace eave {
+
+// A model of images has one answer for each sample, and a model of text one for each token.
+void TrainingJob::require_model_of_data() const {
+  const TokenDataset* const text = data_.train->tokens();
+  if (const std::int64_t labels = text == nullptr ? 1 : text->context(); labels != model_->targets()) {
+    throw Error(ExitCode::kConfiguration,
+                "--model " + printable(values_.text("model")) + " gives " + count_text(model_->targets(), "answer") +
+                    " for each sample, but samples of --data " + values_.text("data") + " have " +
+                    count_text(labels, "label") +
+                    (text == nullptr ? ": choose a model of images" : ", one for each token: choose a model of text"));
+  }
+}
 
 // Rank 0 reads them, and Communicator::begin sends them to the other ranks. A resumed run uses those of its checkpoint.
 void TrainingJob::read_initial_parameters() {

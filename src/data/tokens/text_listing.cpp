@@ -67,7 +67,7 @@ void add_folder(const std::string& part, TextListing& listing) {
 
 [[noreturn]] void refuse_nothing(const fs::path& place, const TextListing& listing) {
   const std::string rest = describe_passed_over(listing);
-  const ContentKind kind = fs::is_directory(place) ? ContentKind() : content_kind_of(place);
+  const ContentKind kind = fs::is_directory(place) || listing.empty > 0 ? ContentKind() : content_kind_of(place);
   throw Error(ExitCode::kInputMissing, "no files of text in " + place.string() +
                                            (kind.what.empty() ? "" : " (" + describe_content(kind) + ")") +
                                            (rest.empty() ? "" : rest) + "; " + kHowToGive);
