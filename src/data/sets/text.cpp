@@ -1,15 +1,18 @@
-// The dataset text: text files of the user's own, each byte a token.
+// The dataset text: text files of the user's own, as bytes or as the tokens of a vocabulary.
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
-#include "base/hash.h"
+#include "base/files/output_file.h"
 #include "base/options/number_text.h"
 #include "data/files/data_directory.h"
 #include "data/loading/staging.h"
+#include "data/tokens/encoded_text.h"
 #include "data/tokens/text_listing.h"
 #include "data/tokens/text_parts.h"
 #include "data/tokens/token_windows.h"
+#include "data/tokens/vocabulary.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 
@@ -17,8 +20,6 @@ namespace eave {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int kByteValues = 256;
 
 class ByteTokens final : public TokenStream {
  public:
@@ -38,44 +39,36 @@ fs::path text_place(const OptionValues& values) {
               "--data text has no usual place; name a folder of text files, or one file, with --data-dir");
 }
 
-// The bytes to train on, and behind them the bytes to test with.
-struct JoinedText {
-  std::vector<std::uint8_t> bytes;
-  std::int64_t training = 0;
-  std::int64_t test_documents = 0;
-  std::string identity;
-};
-
-JoinedText join(const fs::path& folder, const TextParts& parts) {
+// The bytes to train on, and behind them the bytes to test with. Kept in memory.
+EncodedText join_bytes(const fs::path& folder, const TextParts& parts) {
   std::uint64_t size = 0;
-  for (const TextDocument& document : parts.documents) size += document.size;
-  JoinedText text;
-  text.bytes.resize(size);
-  Hasher hasher;
-  auto training = text.bytes.begin(), test = text.bytes.begin();
-  for (const TextDocument& document : parts.documents)
-    test += static_cast<std::ptrdiff_t>(document.size - document.held);
-  text.training = test - text.bytes.begin();
+  std::ptrdiff_t held = 0;
+  for (const TextDocument& document : parts.documents) {
+    size += document.size;
+    held += static_cast<std::ptrdiff_t>(document.held);
+  }
+  std::vector<std::uint8_t> bytes(size);
+  auto training = bytes.begin(), test = bytes.end() - held;
+  EncodedText text;
+  text.training = test - bytes.begin();
   for (const TextDocument& document : parts.documents) {
     const std::vector<std::uint8_t> content = read_document(folder, document);
     const auto middle = content.end() - static_cast<std::ptrdiff_t>(document.held);
     training = std::copy(content.begin(), middle, training);
     test = std::copy(middle, content.end(), test);
-    text.test_documents += document.held > 0 ? 1 : 0;
-    hasher.add(document.hash.text() + " " + std::to_string(document.held) + " ");
   }
-  text.identity = hasher.hash().text();
+  text.stream = std::make_shared<ByteTokens>(std::move(bytes));
   return text;
 }
 
-std::string describe_text(const TextListing& listing, const TextParts& parts, const JoinedText& text,
-                          const OptionValues& values) {
-  const auto all = static_cast<std::int64_t>(text.bytes.size());
-  const std::string held = parts.are_cut ? "the end of each file" : count_text(text.test_documents, "file");
-  return count_text(static_cast<std::int64_t>(parts.documents.size()), "file") + "; " +
-         count_text(text.training, "token") + " to train on, " + std::to_string(all - text.training) +
-         " to test with, from " + held + " held out by --text-test-share " + values.text("text-test-share") +
-         "; vocabulary: bytes, as they are" + describe_passed_over(listing);
+std::string describe_text(const TextListing& listing, const TextParts& parts, const EncodedText& text,
+                          const Vocabulary& vocabulary, const OptionValues& values) {
+  const auto of_tests = std::ranges::count_if(parts.documents, [](const auto& each) { return each.held > 0; });
+  const std::string held = parts.are_cut ? "the end of each file" : count_text(of_tests, "file");
+  return count_text(std::ssize(parts.documents), "file") + "; " + count_text(text.training, "token") +
+         " to train on, " + std::to_string(text.stream->size() - text.training) + " to test with, from " + held +
+         " held out by --text-test-share " + values.text("text-test-share") + "; vocabulary: " + vocabulary.describe() +
+         (text.note.empty() ? "" : "; " + text.note) + describe_passed_over(listing);
 }
 
 DataSplit open_text(const OptionValues& values) {
@@ -83,15 +76,16 @@ DataSplit open_text(const OptionValues& values) {
   const double share = test_share_of(values);
   TextListing listing = list_text(text_place(values));
   if (values.has("stage-to")) listing.folder = stage_files(listing.folder, listing.names, values.text("stage-to"));
+  const std::unique_ptr<Vocabulary> vocabulary = open_vocabulary(values.text("vocabulary"));
   const TextParts parts = part_text(listing, share);
-  JoinedText text = join(listing.folder, parts);
+  const bool are_bytes = values.text("vocabulary") == "bytes";
+  const EncodedText text = are_bytes ? join_bytes(listing.folder, parts)
+                                     : encode_text(listing.folder, parts, *vocabulary, cache_folder("tokens"));
   DataSplit split;
-  split.note = describe_text(listing, parts, text, values);
-  split.identity = "bytes, context " + std::to_string(context) + ", " + text.identity;
-  const std::int64_t training = text.training;
-  const auto stream = std::make_shared<ByteTokens>(std::move(text.bytes));
-  split.train = training_windows(stream, training, context, kByteValues);
-  split.test = test_windows(stream, training, context, kByteValues);
+  split.note = describe_text(listing, parts, text, *vocabulary, values);
+  split.identity = "context " + std::to_string(context) + ", " + identity_of(parts, *vocabulary);
+  split.train = training_windows(text.stream, text.training, context, vocabulary->size());
+  split.test = test_windows(text.stream, text.training, context, vocabulary->size());
   return split;
 }
 
@@ -99,7 +93,13 @@ std::vector<OptionSpec> text_options() {
   std::vector<OptionSpec> options = data_file_options();
   const std::vector<OptionSpec> windows = window_options();
   options.insert(options.end(), windows.begin(), windows.end());
-  options.push_back({"vocabulary", OptionType::kText, "bytes", "tokens of the text: bytes, 256 of them", {"bytes"}});
+  options.push_back({"vocabulary",
+                     OptionType::kPath,
+                     "bytes",
+                     "tokens of the text. bytes: 256 of them; or byte pairs, by a folder with GPT-2's encoder.json and "
+                     "vocab.bpe, or by a tokenizer.json of that kind",
+                     {},
+                     {"bytes"}});
   return options;
 }
 
