@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/options/number_text.h"
 #include "data/files/byte_source.h"
 #include "eave/check.h"
 
@@ -31,7 +32,7 @@ void hold_out_documents(std::vector<TextDocument>& documents, double share) {
   const auto [lowest, highest] = std::ranges::minmax(documents, {}, hash);
   const std::uint64_t least = hash(lowest), most = hash(highest);
   if (least == most) {
-    throw Error(ExitCode::kBadData, "all " + std::to_string(documents.size()) + " files of the text are equal, so " +
+    throw Error(ExitCode::kBadData, "all " + count_text(std::ssize(documents), "file") + " of the text are equal, so " +
                                         "none can be held out for tests: add other text, or keep one of them");
   }
   for (TextDocument& document : documents) {

@@ -44,8 +44,9 @@ TokenFormat format_behind_header(const ByteSource& file, std::span<const std::ui
   const std::uint64_t right = kHeaderBytes + std::uint64_t{tokens} * static_cast<std::uint64_t>(format.bytes_per_token);
   if (tokens == 0) refuse_tokens(file, " holds no tokens, as its header says (at offset 8)" + std::string(kGetTokens));
   if (right == file.size()) return format;
-  refuse_tokens(file, " has " + std::to_string(file.size()) + " bytes, but its header (at offset 8) says " +
-                          count_text(tokens, "token") + ", which take " + std::to_string(right) + kGetTokens);
+  refuse_tokens(file, " has " + count_text(static_cast<std::int64_t>(file.size()), "byte") +
+                          ", but its header (at offset 8) says " + count_text(tokens, "token") + ", which take " +
+                          std::to_string(right) + kGetTokens);
 }
 
 }  // namespace
@@ -63,8 +64,8 @@ TokenFormat read_token_format(const ByteSource& file) {
   }
   if (file.size() % 2 == 0) return {0, 2, static_cast<std::int64_t>(file.size() / 2), 0};
   const std::string what = describe_unpacked(file, "");
-  refuse_tokens(file, " has " + std::to_string(file.size()) + " bytes, an odd number, but each token takes 2" +
-                          (what.empty() ? kGetTokens : "; it " + what));
+  refuse_tokens(file, " has " + count_text(static_cast<std::int64_t>(file.size()), "byte") +
+                          ", an odd number, but each token takes 2" + (what.empty() ? kGetTokens : "; it " + what));
 }
 
 void require_in_vocabulary(const ByteSource& file, const TokenFormat& format, std::int64_t first,

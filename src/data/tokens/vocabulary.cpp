@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/options/number_text.h"
 #include "base/printable.h"
 #include "data/files/byte_source.h"
 #include "data/tokens/byte_pairs.h"
@@ -68,8 +69,8 @@ class BytePairVocabulary final : public Vocabulary {
 std::string read_vocabulary_file(const fs::path& path) {
   const FileSource file(path);
   if (file.size() > kLargestVocabularyFile)
-    throw Error(ExitCode::kBadData, file.name() + " has " + std::to_string(file.size()) +
-                                        " bytes, too many for a vocabulary: name another with --vocabulary");
+    throw Error(ExitCode::kBadData, file.name() + " has " + count_text(static_cast<std::int64_t>(file.size()), "byte") +
+                                        ", too many for a vocabulary: name another with --vocabulary");
   std::string text(file.size(), '\0');
   text.resize(file.read_at(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}));
   return text;
