@@ -144,7 +144,13 @@ install_mypy() {
   timeout 300 python3 test/python/tools.py || skipped+=("types of the Python package: mypy cannot be installed from PyPI here")
 }
 
-prepare_tests() { mpi_launch/install_packages browser install && install_pytorch && install_mypy; }
+# From PyPI likewise, for the tokens of the reference.
+install_tokenizers() {
+  timeout 300 python3 test/data/tokens/reference_packages.py ||
+    skipped+=("tokens of the reference: tokenizers cannot be installed from PyPI here")
+}
+
+prepare_tests() { mpi_launch/install_packages browser install && install_pytorch && install_mypy && install_tokenizers; }
 
 # What all tests need, and nothing is run.
 check_build() { prepare_tests && ./test/run --quick --werror --build; }

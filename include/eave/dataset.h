@@ -1,4 +1,5 @@
-// Datasets of labelled images, and the sampler, which decides which rank trains on which samples in which step.
+// Datasets of labelled images or of text, and the sampler, which decides which rank trains on which samples in which
+// step.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,10 @@
 
 namespace eave {
 
-// A set of labelled images. It does not change after opening. Several threads may call `read` at once.
+class TokenDataset;
+
+// A set of labelled images, unless tokens() says otherwise. It does not change after opening. Several threads may call
+// `read` at once.
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -24,10 +28,26 @@ class Dataset {
   virtual std::int32_t label(std::int64_t index) const = 0;
   // Writes shape().size() bytes, HWC, 0–255. `index` is in [0, size()).
   virtual void read(std::int64_t index, std::span<std::uint8_t> pixels) const = 0;
+  // Not nullptr if the samples are windows of text. Then only the functions of TokenDataset read samples.
+  virtual const TokenDataset* tokens() const { return nullptr; }
+};
+
+// A text whose samples are windows of context() tokens, one behind another. The label of each token is the next token
+// of the text, so every token but the first is a label once. classes() is the size of the vocabulary, at most 2^24.
+class TokenDataset : public Dataset {
+ public:
+  virtual int context() const = 0;
+  // Writes the context() tokens of a window and the label of its last token, each in [0, classes()). Where the text has
+  // ended, writes kNoLabel; each window has at least one token and its label.
+  virtual void read_tokens(std::int64_t index, std::span<std::int32_t> tokens) const = 0;
+  ImageShape shape() const final { return {context(), 1, 1}; }
+  const TokenDataset* tokens() const final { return this; }
+  std::int32_t label(std::int64_t index) const final;                         // throws Error(kInternal)
+  void read(std::int64_t index, std::span<std::uint8_t> pixels) const final;  // throws Error(kInternal)
 };
 
 // The training and test sets of one dataset. They are verified when they are opened, before training: sizes, magic
-// numbers, counts and labels. `mean` and `deviation` are per channel, for pixels scaled to [0, 1].
+// numbers, counts and labels. `mean` and `deviation` are per channel, for pixels scaled to [0, 1]; empty for text.
 struct DataSplit {
   std::unique_ptr<Dataset> train;
   std::unique_ptr<Dataset> test;
@@ -47,12 +67,13 @@ struct DataSplit {
 };
 
 // Moves this share of the training set to the validation set; `share` is above 0 and below 1. The number of samples is
-// rounded to a whole one. Which samples are moved does not depend on the run's seed. Throws Error(kUsage) if either set
-// would be empty.
+// rounded to a whole one. Which samples are moved does not depend on the run's seed. Of a text, windows are moved.
+// Throws Error(kUsage) if either set would be empty.
 void hold_out(DataSplit& split, double share);
 
 // Replaces `identity` by a hash of the labels of all sets, the class names and the former `identity`. `open` may put
-// other facts into `identity` before, such as file names. All ranks and hosts with the same data get the same hash.
+// other facts into `identity` before, such as file names; of a text, `open` must put a hash of its content there. All
+// ranks and hosts with the same data get the same hash.
 void hash_identity(DataSplit& split);
 
 // A sample that cannot be used.
@@ -89,6 +110,7 @@ struct DatasetKind {
   // which names file and offset.
   DataSplit (*open)(const OptionValues& values);
   const SampleFiles* files = nullptr;  // nullptr if `open` itself verifies all samples
+  bool holds_text = false;             // whether the sets that `open` returns are TokenDatasets
 };
 
 const std::vector<DatasetKind>& dataset_kinds();
@@ -140,7 +162,7 @@ class Sampler {
 };
 
 // How often each class occurs in the samples on which `rank` trains in the given epoch. With `whole`, these are the
-// samples that the rank draws during that epoch.
+// samples that the rank draws during that epoch. Empty for text, whose samples have no class.
 std::vector<std::int64_t> class_histogram(const Dataset& dataset, Sampler& sampler, std::int64_t epoch, int rank);
 // Returns "" if a rank's class shares may be due to chance, otherwise one sentence that names the rank, the class, its
 // share there and its global share. The criterion is a chi-square test at a level of 10^-9; the shares must also differ

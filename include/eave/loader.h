@@ -25,7 +25,7 @@ struct Augmentation {
 
 // Copies `dataset`, one of the split's sets, to a device by Compute::load_images. Its batches then have the same values
 // as those of the loaders below. If `random`, images are cropped and mirrored as in training, by `seed`; otherwise as
-// in evaluation. Returns nullptr if the images stay in host memory.
+// in evaluation. Returns nullptr if the images stay in host memory, and for text.
 std::unique_ptr<DeviceImages> load_images(Compute& compute, const DataSplit& split, const Dataset& dataset,
                                           const Augmentation& augmentation, bool random, std::uint64_t seed);
 

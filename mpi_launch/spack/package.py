@@ -23,6 +23,7 @@ class Eave(CMakePackage, CudaPackage):
     depends_on("cmake@3.22:", type="build")
     depends_on("boost@1.70: +program_options")
     depends_on("eigen@3.3:", type="build")
+    depends_on("icu4c@60:")
     depends_on("jpeg")
     depends_on("libpng@1.6:")
     depends_on("nlohmann-json@3.7:", type="build")

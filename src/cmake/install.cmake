@@ -44,7 +44,7 @@ function(list_foreign_directories variable)
   list(REMOVE_DUPLICATES directories)
   set(${variable} ${directories} PARENT_SCOPE)
 endfunction()
-list_foreign_directories(foreign ${MPI_CXX_LIBRARIES} ${DNNL_LIBRARY} ${XXHASH_LIBRARY} ${OPENSSL_CRYPTO_LIBRARY} ${JPEG_LIBRARIES} ${PNG_LIBRARIES} ${ZLIB_LIBRARIES})
+list_foreign_directories(foreign ${MPI_CXX_LIBRARIES} ${DNNL_LIBRARY} ${XXHASH_LIBRARY} ${OPENSSL_CRYPTO_LIBRARY} ${JPEG_LIBRARIES} ${PNG_LIBRARIES} ${ZLIB_LIBRARIES} ${ICU_LIBRARIES})
 set_target_properties(eave eave_library PROPERTIES INSTALL_RPATH "${foreign}")
 
 install(TARGETS eave RUNTIME)

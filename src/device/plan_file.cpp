@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -24,12 +23,6 @@ constexpr const char* kTitle = "eave plans 1";
 // About 10,000 operations. A larger file is dropped and begun anew.
 constexpr std::size_t kMostBytes = std::size_t{4} << 20;
 
-fs::path absolute_path(const char* variable) {
-  const char* const text = std::getenv(variable);
-  const fs::path path = text != nullptr ? text : "";
-  return path.is_absolute() ? path : fs::path();
-}
-
 std::string line_of(const std::string& operation, const std::string& choice) {
   const std::string content = operation + "\t" + choice;
   return hash_of(content).text() + "\t" + content + "\n";
@@ -39,11 +32,7 @@ bool is_one_line(const std::string& text) { return text.find_first_of("\t\n\r") 
 
 }  // namespace
 
-fs::path plan_folder() {
-  fs::path cache = absolute_path("XDG_CACHE_HOME");
-  if (const fs::path home = absolute_path("HOME"); cache.empty() && !home.empty()) cache = home / ".cache";
-  return cache.empty() ? cache : cache / "eave" / "plans";
-}
+fs::path plan_folder() { return cache_folder("plans"); }
 
 std::string plans_text(const Plans& plans, const std::string& environment) {
   std::string text = std::string(kTitle) + "\n" + environment + "\n";
@@ -107,8 +96,7 @@ Plans PlanFile::read() const {
 }
 
 void PlanFile::write(const Plans& plans) const {
-  const fs::path above = folder_.parent_path();
-  for (const fs::path& each : {above.parent_path(), above, folder_}) make_directory(OutputFolder(each));
+  make_cache_folder(folder_);
   const OutputFolder folder(folder_);
   const OutputPath target = folder / name();
   // The address of `this` is part of the name, because ranks may be threads of one process.

@@ -8,9 +8,20 @@
 
 #include "test/data/data_files.h"
 #include "test/data/image_writers.h"
+#include "test/data/tokens/text_files.h"
+#include "test/data/tokens/token_files.h"
 
 namespace eave {
 namespace {
+
+// The pixels of an image and its label, or the tokens of a window.
+std::vector<std::int32_t> sample_of(const Dataset& dataset, std::int64_t index) {
+  if (dataset.tokens() != nullptr) return tokens_of(dataset, index);
+  const Bytes pixels = pixels_of(dataset, index);
+  std::vector<std::int32_t> sample(pixels.begin(), pixels.end());
+  sample.push_back(dataset.label(index));
+  return sample;
+}
 
 class DatasetContract : public testing::TestWithParam<std::string> {
  protected:
@@ -19,6 +30,8 @@ class DatasetContract : public testing::TestWithParam<std::string> {
     if (GetParam() == "mnist") write_set(directory_.path(), small_idx_set());
     if (GetParam() == "cifar10") write_cifar10_set(directory_.path());
     if (GetParam() == "image-folder") write_image_folder(directory_.path());
+    if (GetParam() == "text") write_text_folder(directory_.path());
+    if (GetParam() == "tokens") write_token_folder(directory_.path());
     if (!std::filesystem::is_empty(directory_.path())) given_["data-dir"] = directory_.path().string();
     if (GetParam() == "synthetic") given_ = {{"synthetic-samples", "2000"}, {"synthetic-test-samples", "500"}};
     const Refusal found = refusal_of([&] { split_ = open_dataset(GetParam(), given_); });
@@ -40,7 +53,10 @@ TEST_P(DatasetContract, parts_agree_in_shape_and_classes_and_are_not_empty) {
   EXPECT_GT(split_.train->shape().size(), 0);
 }
 
-TEST_P(DatasetContract, every_label_is_one_of_the_classes_and_every_class_occurs) {
+class ImageDatasetContract : public DatasetContract {};
+class TokenDatasetContract : public DatasetContract {};
+
+TEST_P(ImageDatasetContract, every_label_is_one_of_the_classes_and_every_class_occurs) {
   for (const Dataset* part : parts()) {
     std::vector<std::int64_t> count(static_cast<std::size_t>(part->classes()));
     for (std::int64_t index = 0; index < part->size(); ++index)
@@ -49,7 +65,7 @@ TEST_P(DatasetContract, every_label_is_one_of_the_classes_and_every_class_occurs
   }
 }
 
-TEST_P(DatasetContract, read_writes_one_image_and_nothing_beside_it) {
+TEST_P(ImageDatasetContract, read_writes_one_image_and_nothing_beside_it) {
   for (const Dataset* part : parts()) {
     const auto size = static_cast<std::size_t>(part->shape().size());
     for (const std::int64_t index : {std::int64_t{0}, part->size() / 2, part->size() - 1}) {
@@ -69,22 +85,21 @@ TEST_P(DatasetContract, opened_again_it_is_the_same) {
   EXPECT_EQ(again.deviation, split_.deviation);
   ASSERT_EQ(again.train->size(), split_.train->size());
   for (std::int64_t index = 0; index < split_.train->size(); index += 1 + split_.train->size() / 100) {
-    ASSERT_EQ(pixels_of(*again.train, index), pixels_of(*split_.train, index));
-    ASSERT_EQ(again.train->label(index), split_.train->label(index));
+    ASSERT_EQ(sample_of(*again.train, index), sample_of(*split_.train, index));
   }
 }
 
 TEST_P(DatasetContract, may_be_read_from_several_threads_at_once) {
   constexpr std::int64_t kSamples = 10;
-  std::vector<Bytes> expected;
-  for (std::int64_t index = 0; index < kSamples; ++index) expected.push_back(pixels_of(*split_.train, index));
+  std::vector<std::vector<std::int32_t>> expected;
+  for (std::int64_t index = 0; index < kSamples; ++index) expected.push_back(sample_of(*split_.train, index));
   std::vector<int> wrong(4);
   {
     std::vector<std::jthread> threads;
     for (int& mine : wrong) {
       threads.emplace_back([&] {
         for (std::int64_t i = 0; i < 20 * kSamples; ++i) {
-          mine += pixels_of(*split_.train, i % kSamples) != expected[static_cast<std::size_t>(i % kSamples)];
+          mine += sample_of(*split_.train, i % kSamples) != expected[static_cast<std::size_t>(i % kSamples)];
         }
       });
     }
@@ -92,7 +107,7 @@ TEST_P(DatasetContract, may_be_read_from_several_threads_at_once) {
   EXPECT_EQ(wrong, std::vector<int>(4));
 }
 
-TEST_P(DatasetContract, has_a_mean_and_a_positive_deviation_per_channel) {
+TEST_P(ImageDatasetContract, has_a_mean_and_a_positive_deviation_per_channel) {
   const auto channels = static_cast<std::size_t>(split_.train->shape().channels);
   ASSERT_EQ(split_.mean.size(), channels);
   ASSERT_EQ(split_.deviation.size(), channels);
@@ -102,10 +117,43 @@ TEST_P(DatasetContract, has_a_mean_and_a_positive_deviation_per_channel) {
   }
 }
 
+// Windows meet: the last label of one is the first token of the next. Only the last may end early.
+TEST_P(TokenDatasetContract, windows_are_one_text_without_gaps_whose_tokens_are_in_the_vocabulary) {
+  for (const Dataset* part : parts()) {
+    ASSERT_NE(part->tokens(), nullptr);
+    std::int32_t next = tokens_of(*part, 0).front();
+    for (std::int64_t index = 0; index < part->size(); ++index) {
+      const std::vector<std::int32_t> window = tokens_of(*part, index);
+      ASSERT_EQ(window.size(), static_cast<std::size_t>(part->shape().height) + 1);
+      const auto end = std::ranges::find(window, kNoLabel);
+      ASSERT_GE(end - window.begin(), 2);
+      ASSERT_TRUE(end == window.end() || index + 1 == part->size());
+      EXPECT_TRUE(std::all_of(end, window.end(), [](std::int32_t token) { return token == kNoLabel; }));
+      EXPECT_TRUE(std::all_of(window.begin(), end, [&](int token) { return token >= 0 && token < part->classes(); }));
+      ASSERT_EQ(window.front(), next);
+      next = window.back();
+    }
+  }
+}
+
+TEST_P(TokenDatasetContract, refuses_to_be_read_as_images) {
+  Bytes pixels(static_cast<std::size_t>(split_.train->shape().size()));
+  EXPECT_EQ(refusal_of([&] { split_.train->read(0, pixels); }).code, ExitCode::kInternal);
+  EXPECT_EQ(refusal_of([&] { split_.train->label(0); }).code, ExitCode::kInternal);
+}
+
 std::string as_test_name(const testing::TestParamInfo<std::string>& test) {
   std::string name = test.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
+}
+
+std::vector<std::string> names_of(bool hold_text) {
+  std::vector<std::string> names;
+  for (const DatasetKind& kind : dataset_kinds()) {
+    if (kind.holds_text == hold_text) names.push_back(kind.name);
+  }
+  return names;
 }
 
 std::vector<std::string> all_names() {
@@ -115,6 +163,8 @@ std::vector<std::string> all_names() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, DatasetContract, testing::ValuesIn(all_names()), as_test_name);
+INSTANTIATE_TEST_SUITE_P(Every, ImageDatasetContract, testing::ValuesIn(names_of(false)), as_test_name);
+INSTANTIATE_TEST_SUITE_P(Every, TokenDatasetContract, testing::ValuesIn(names_of(true)), as_test_name);
 
 class DatasetOfFilesContract : public testing::TestWithParam<std::string> {};
 

@@ -17,6 +17,7 @@
 
 #include "app/doctor/doctor_probes.h"
 #include "app/main/machine.h"
+#include "base/hash.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
@@ -79,7 +80,7 @@ std::vector<std::string> find_network_settings() {
   return settings;
 }
 
-// A checksum that tells datasets of the same size apart.
+// A checksum that tells datasets of images of the same size apart.
 std::uint32_t checksum_of_labels(const Dataset& dataset) {
   std::uint32_t sum = 2166136261U;  // FNV-1a
   for (std::int64_t i = 0; i < dataset.size(); ++i)
@@ -90,11 +91,14 @@ std::uint32_t checksum_of_labels(const Dataset& dataset) {
 std::string describe_data(const OptionValues& values, const std::vector<BadSample>& bad) {
   const DatasetKind& kind = find_kind(dataset_kinds(), values.text("data"));
   const DataSplit data = bad.empty() ? kind.open(values) : kind.files->open_without(values, bad);
+  const std::string content =
+      data.train->tokens() != nullptr
+          ? "content " + hash_of(data.identity).text().substr(0, 16)
+          : format("labels %08x-%08x", checksum_of_labels(*data.train), checksum_of_labels(*data.test));
   return kind.name +
-         format(": %lld training and %s, %d classes, labels %08x-%08x", static_cast<long long>(data.train->size()),
-                count_text(data.test->size(), "test sample").c_str(), data.train->classes(),
-                checksum_of_labels(*data.train), checksum_of_labels(*data.test)) +
-         (data.note.empty() ? "" : "; " + data.note);
+         format(": %lld training and %s, %d classes, ", static_cast<long long>(data.train->size()),
+                count_text(data.test->size(), "test sample").c_str(), data.train->classes()) +
+         content + (data.note.empty() ? "" : "; " + data.note);
 }
 
 template <class Facts, class Visit>

@@ -119,21 +119,33 @@ bool are_alike(const std::vector<std::string>& hashes) {
   return std::ranges::all_of(hashes, [&](const std::string& hash) { return hash == hashes.front(); });
 }
 
-// Images of each set to hash, evenly spaced. Reading them takes a small part of the first step's reading.
-constexpr std::int64_t kImagesLookedAt = 64;
+// Samples of each set to hash, evenly spaced. Reading them takes a small part of the first step's reading.
+constexpr std::int64_t kSamplesLookedAt = 64;
 
 template <class T>
 std::string_view bytes_of(const std::vector<T>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
 }
 
+std::string content_of_text(const TokenDataset& text) {
+  Hasher hasher;
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(text.context()) + 1);
+  const std::int64_t windows = std::min(kSamplesLookedAt, text.size());
+  for (std::int64_t i = 0; i < windows; ++i) {
+    text.read_tokens(i * text.size() / windows, tokens);
+    hasher.add(bytes_of(tokens));
+  }
+  return hasher.hash().text().substr(0, 16);
+}
+
 std::string content_of(const Dataset& data) {
+  if (data.tokens() != nullptr) return content_of_text(*data.tokens());
   Hasher hasher;
   std::vector<std::int32_t> labels(static_cast<std::size_t>(data.size()));
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = data.label(static_cast<std::int64_t>(i));
   hasher.add(bytes_of(labels));
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(data.shape().size()));
-  const std::int64_t images = std::min(kImagesLookedAt, data.size());
+  const std::int64_t images = std::min(kSamplesLookedAt, data.size());
   for (std::int64_t i = 0; i < images; ++i) {
     data.read(i * data.size() / images, pixels);
     hasher.add(bytes_of(pixels));
@@ -143,7 +155,7 @@ std::string content_of(const Dataset& data) {
 
 void add_data(RankSettings& facts, const std::string& name, const Dataset& data) {
   const ImageShape shape = data.shape();
-  facts["size of " + name] = count_text(data.size(), "image");
+  facts["size of " + name] = count_text(data.size(), data.tokens() == nullptr ? "image" : "window");
   facts["shape of " + name] =
       std::to_string(shape.height) + " x " + std::to_string(shape.width) + " x " + std::to_string(shape.channels);
   facts["classes of " + name] = std::to_string(data.classes());

@@ -46,20 +46,23 @@ void check_output_options(const OptionValues& values, std::initializer_list<cons
   }
 }
 
-void refuse_run_among_images(const OptionValues& values) {
-  if (values.text("data") != "image-folder" || !values.has("data-dir") || !values.has("run-dir")) return;
+void refuse_run_among_data(const OptionValues& values) {
+  const bool is_text = values.text("data") == "text";
+  if ((values.text("data") != "image-folder" && !is_text) || !values.has("data-dir") || !values.has("run-dir")) return;
   std::error_code error;
   const fs::path run = fs::weakly_canonical(fs::absolute(values.text("run-dir")), error);
   const fs::path data = fs::weakly_canonical(fs::absolute(values.text("data-dir")), error);
   if (run.empty() || data.empty()) return;  // refused elsewhere
-  const bool has_train = fs::is_directory(data / "train", error);
+  const bool has_train = !is_text && fs::is_directory(data / "train", error);
   const bool is_among = has_train
                             ? lies_in(run, data / "train") || lies_in(run, data / "test") || lies_in(run, data / "val")
                             : lies_in(run, data);
   if (!is_among) return;
-  throw Error(ExitCode::kUsage, "--run-dir " + values.text("run-dir") + " lies among the class folders of --data-dir " +
+  throw Error(ExitCode::kUsage, "--run-dir " + values.text("run-dir") + " lies among the " +
+                                    (is_text ? "files" : "class folders") + " of --data-dir " +
                                     values.text("data-dir") +
-                                    ", and would be taken for one; name a directory outside of them");
+                                    (is_text ? ", and would be trained on" : ", and would be taken for one") +
+                                    "; name a directory outside of them");
 }
 
 }  // namespace eave

@@ -53,9 +53,17 @@ void add_training(CommandLine& line) {
        {"seed", OptionType::kInteger, "1", "seed of initial parameters, order of samples, augmentation and dropout"}});
 }
 
+// Only images are cropped, padded and flipped.
+std::vector<CommandLine::Member> datasets() {
+  std::vector<CommandLine::Member> result = members_from(dataset_kinds());
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    if (dataset_kinds()[i].holds_text) result[i].disables = {"crop", "pad", "flip"};
+  }
+  return result;
+}
+
 void add_data(CommandLine& line) {
-  line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset to train on"},
-                  members_from(dataset_kinds()));
+  line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset to train on"}, datasets());
   line.add_group(
       "Order and augmentation of samples",
       {{"validation-share", OptionType::kReal, "",

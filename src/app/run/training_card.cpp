@@ -75,6 +75,18 @@ std::string TrainingJob::describe_held_out() const {
   return data_.validation ? ", " + std::to_string(data_.validation->size()) + " validation" : "";
 }
 
+// ", 60000 training and 10000 test images, 28 x 28 x 1, 10 classes"
+std::string TrainingJob::describe_samples() const {
+  const bool is_text = data_.train->tokens() != nullptr;
+  const std::string sizes =
+      format(", %lld training%s and %s", static_cast<long long>(data_.train->size()), describe_held_out().c_str(),
+             count_text(data_.test->size(), is_text ? "test window" : "test image").c_str());
+  const ImageShape input = augmentation_.output(data_.train->shape());
+  if (is_text) return sizes + format(" of %d tokens, %d in the vocabulary", input.height, data_.train->classes());
+  return sizes +
+         format(", %d x %d x %d, %d classes", input.height, input.width, input.channels, data_.train->classes());
+}
+
 std::string TrainingJob::describe_device() const {
   if (!device_plan_.is_cuda) return "cpu: " + device_plan_.why_not_gpu;
   return std::string("cuda, ") + device_.precision + " products" +
@@ -86,17 +98,12 @@ std::string TrainingJob::describe_device() const {
 }
 
 std::string TrainingJob::describe() const {
-  const ImageShape input = augmentation_.output(data_.train->shape());
   std::int64_t parameters = 0;
   for (const TensorInfo& tensor : model_->parameters()) parameters += tensor.size;
   return card_line("model", model_text(values_) + ", " + count_text(parameters, "parameter")) +
          (values_.has("initial-parameters") ? card_line("begins with", printable(values_.text("initial-parameters")))
                                             : "") +
-         card_line("data", printable(values_.text("data")) +
-                               format(", %lld training%s and %s, %d x %d x %d, %d classes",
-                                      static_cast<long long>(data_.train->size()), describe_held_out().c_str(),
-                                      count_text(data_.test->size(), "test image").c_str(), input.height, input.width,
-                                      input.channels, data_.train->classes()) +
+         card_line("data", printable(values_.text("data")) + describe_samples() +
                                (data_.note.empty() ? "" : "\n" + printable(data_.note))) +
          (device_plan_.is_cuda || !device_plan_.why_not_gpu.empty() ? card_line("device", printable(describe_device()))
                                                                     : "") +

@@ -93,6 +93,8 @@ void TrainingJob::open_data() {
   }
   batch_per_rank_ = is_total ? batch / workers : batch;
   const Sampling sampling = sampling_of(values_.text("sampling"));
+  if (sampling == Sampling::kStratified && data_.train->tokens() != nullptr)
+    refuse_option(values_, "sampling", "windows of text have no classes whose shares could be kept: leave it out");
   sampler_ = std::make_unique<Sampler>(
       sampling, data_.train->size(), workers, batch_per_rank_, values_.seed("seed"),
       sampling == Sampling::kStratified ? labels_of(*data_.train) : std::vector<std::int32_t>());
@@ -118,6 +120,7 @@ void TrainingJob::build_model() {
   model_ =
       std::make_unique<Model>(model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
                               data_.train->classes(), batch_per_rank_, *device_.compute);
+  require_model_of_data();
   if (device_.tuning) device_.tuning->file.save();
 }
 

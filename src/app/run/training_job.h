@@ -57,6 +57,7 @@ class TrainingJob {
   void open_data();
   void load_images();
   std::string describe_held_out() const;
+  std::string describe_samples() const;
   std::string describe_device() const;
   void build_model();
   void plan_steps();
@@ -74,6 +75,7 @@ class TrainingJob {
   void read_initial_parameters();
   ModelDescription model_description() const;
   std::string describe_input() const;
+  void require_model_of_data() const;
   void plan_drops();
   void build_communicator(const std::vector<std::string>& hosts);
   void check_batches_of_norms();

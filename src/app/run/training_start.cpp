@@ -6,9 +6,22 @@
 #include "app/run/training_job.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
+#include "base/printable.h"
 #include "train/loop/budget.h"
 
 namespace eave {
+
+// A model of images has one answer for each sample, and a model of text one for each token.
+void TrainingJob::require_model_of_data() const {
+  const TokenDataset* const text = data_.train->tokens();
+  if (const std::int64_t labels = text == nullptr ? 1 : text->context(); labels != model_->targets()) {
+    throw Error(ExitCode::kConfiguration,
+                "--model " + printable(values_.text("model")) + " gives " + count_text(model_->targets(), "answer") +
+                    " for each sample, but samples of --data " + values_.text("data") + " have " +
+                    count_text(labels, "label") +
+                    (text == nullptr ? ": choose a model of images" : ", one for each token: choose a model of text"));
+  }
+}
 
 // Rank 0 reads them, and Communicator::begin sends them to the other ranks. A resumed run uses those of its checkpoint.
 void TrainingJob::read_initial_parameters() {
@@ -23,6 +36,7 @@ void TrainingJob::read_initial_parameters() {
 
 // Describes how an image of the data becomes the values that the first layer reads in an evaluation.
 std::string TrainingJob::describe_input() const {
+  if (data_.train->tokens() != nullptr) return "numbers of tokens; vocabulary: " + values_.text("vocabulary");
   const ImageShape image = data_.train->shape(), seen = augmentation_.output(image);
   const auto size = [](ImageShape shape) { return std::to_string(shape.height) + "x" + std::to_string(shape.width); };
   std::string text;

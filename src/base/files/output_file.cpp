@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 
 namespace eave {
 namespace {
+
+namespace fs = std::filesystem;
 
 class SystemFileCalls final : public FileCalls {
  public:
@@ -36,6 +39,12 @@ class SystemFileCalls final : public FileCalls {
 [[noreturn]] void fail(ExitCode code, const std::string& what, const OutputPath& path) {
   const int reason = errno;
   throw Error(code, what + " " + path.string() + ": " + why_not_written(reason, path));
+}
+
+fs::path absolute_path(const char* variable) {
+  const char* const text = std::getenv(variable);
+  const fs::path path = text != nullptr ? text : "";
+  return path.is_absolute() ? path : fs::path();
 }
 
 }  // namespace
@@ -127,6 +136,17 @@ void write_file_atomically(const OutputPath& path, const std::vector<std::string
     throw;
   }
   flush_directory(path.folder(), calls);
+}
+
+fs::path cache_folder(const std::string& name) {
+  fs::path cache = absolute_path("XDG_CACHE_HOME");
+  if (const fs::path home = absolute_path("HOME"); cache.empty() && !home.empty()) cache = home / ".cache";
+  return cache.empty() ? cache : cache / "eave" / name;
+}
+
+void make_cache_folder(const fs::path& folder) {
+  const fs::path above = folder.parent_path();
+  for (const fs::path& each : {above.parent_path(), above, folder}) make_directory(OutputFolder(each));
 }
 
 }  // namespace eave

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +63,12 @@ void rename_file(const OutputPath& from, const OutputPath& to, FileCalls& calls 
 // Removes a file, or a directory with its content. Removes symbolic links and does not follow them. Returns whether
 // nothing is left.
 bool remove_tree(const OutputPath& path, FileCalls& calls = system_file_calls()) noexcept;
+
+// The folder of files that eave can make again: $XDG_CACHE_HOME/eave/NAME, or else ~/.cache/eave/NAME. Empty if neither
+// variable is set to an absolute path.
+std::filesystem::path cache_folder(const std::string& name);
+// Makes this folder and the two above it. Throws Error(kCannotCreate).
+void make_cache_folder(const std::filesystem::path& folder);
 
 // Writes beside the target, flushes to the disk, and renames over the target. A reader sees the old file or the new
 // one, never a part. After return it is the new one, even if the power fails. If something else has the name or

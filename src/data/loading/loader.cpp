@@ -26,20 +26,18 @@ struct Slot {
   std::vector<std::int64_t> indices;
   std::exception_ptr error;
 
-  void reserve(std::int64_t samples, std::int64_t values) {
+  void reserve(std::int64_t samples, std::int64_t values, std::int64_t targets) {
     inputs.resize(static_cast<std::size_t>(samples * values));
-    labels.resize(static_cast<std::size_t>(samples));
+    labels.resize(static_cast<std::size_t>(samples * targets));
     indices.resize(static_cast<std::size_t>(samples));
   }
   // Points the batch at the first `samples` of the reserved memory.
-  void show(std::int64_t samples, std::int64_t values, std::int64_t step, const DeviceImages* images) {
-    const auto count = static_cast<std::size_t>(samples);
-    batch = {samples,
-             step,
-             ConstSlice(inputs).first(static_cast<std::size_t>(samples * values)),
-             std::span(labels).first(count),
-             std::span(indices).first(count),
-             images};
+  void show(std::int64_t samples, std::int64_t values, std::int64_t targets) {
+    batch.samples = samples;
+    batch.targets = targets;
+    batch.inputs = ConstSlice(inputs).first(static_cast<std::size_t>(samples * values));
+    batch.labels = std::span(labels).first(static_cast<std::size_t>(samples * targets));
+    batch.indices = std::span(indices).first(static_cast<std::size_t>(samples));
   }
 };
 
@@ -52,37 +50,62 @@ class BatchFiller {
                 : &dataset == split.test.get()       ? split.test_images
                 : &dataset == split.validation.get() ? split.validation_images
                                                      : nullptr),
-        transform_(dataset.shape(), augmentation, split.mean, split.deviation),
-        pool_(images_ == nullptr ? split.reading_threads : 1),
-        pixels_(static_cast<std::size_t>(pool_.size()),
-                std::vector<std::uint8_t>(static_cast<std::size_t>(dataset.shape().size()))) {}
+        pool_(images_ == nullptr ? split.reading_threads : 1) {
+    const auto threads = static_cast<std::size_t>(pool_.size());
+    if (const TokenDataset* const text = dataset.tokens()) {
+      tokens_.assign(threads, std::vector<std::int32_t>(static_cast<std::size_t>(text->context()) + 1));
+      return;
+    }
+    transform_.emplace(dataset.shape(), augmentation, split.mean, split.deviation);
+    pixels_.assign(threads, std::vector<std::uint8_t>(static_cast<std::size_t>(dataset.shape().size())));
+  }
 
-  const ImageTransform& transform() const { return transform_; }
-  const DeviceImages* images() const { return images_; }
-  // The number of floats in one sample's input.
-  std::int64_t values() const { return images_ == nullptr ? transform_.output().size() : 0; }
+  const ImageTransform& transform() const { return *transform_; }  // of images only
+  void reserve(Slot& slot, std::int64_t samples) const { slot.reserve(samples, values(), targets()); }
 
+  // `place` gives the Placing of the image with an index; it is not asked about text.
   template <typename Place>
-  void fill(Slot& slot, std::int64_t samples, Place place) {
-    const auto values = static_cast<std::size_t>(this->values());
+  void fill(Slot& slot, std::int64_t samples, std::int64_t step, Place place) {
     pool_.parallel_for(samples, [&](std::int64_t number, int thread) {
-      const auto i = static_cast<std::size_t>(number);
+      const auto i = static_cast<std::size_t>(number), of_thread = static_cast<std::size_t>(thread);
+      if (dataset_.tokens() != nullptr) return fill_window(slot, i, tokens_[of_thread]);
       const std::int64_t index = slot.indices[i];
       if (images_ == nullptr) {
-        std::vector<std::uint8_t>& pixels = pixels_[static_cast<std::size_t>(thread)];
-        dataset_.read(index, pixels);
-        transform_.apply(pixels, place(index), std::span(slot.inputs).subspan(i * values, values));
+        const auto values = static_cast<std::size_t>(this->values());
+        dataset_.read(index, pixels_[of_thread]);
+        transform_->apply(pixels_[of_thread], place(index), std::span(slot.inputs).subspan(i * values, values));
       }
       slot.labels[i] = dataset_.label(index);
     });
+    slot.batch.step = step;
+    slot.batch.images = images_;
+    slot.show(samples, values(), targets());
   }
 
  private:
+  // The number of floats in one sample's input.
+  std::int64_t values() const {
+    if (dataset_.tokens() != nullptr) return targets();
+    return images_ == nullptr ? transform_->output().size() : 0;
+  }
+  std::int64_t targets() const { return dataset_.tokens() == nullptr ? 1 : dataset_.tokens()->context(); }
+
+  // Where the text has ended, the input is token 0 and no loss is taken.
+  void fill_window(Slot& slot, std::size_t i, std::span<std::int32_t> tokens) const {
+    dataset_.tokens()->read_tokens(slot.indices[i], tokens);
+    const std::size_t context = tokens.size() - 1, first = i * context;
+    for (std::size_t k = 0; k < context; ++k) {
+      slot.inputs[first + k] = static_cast<float>(std::max(tokens[k], 0));
+      slot.labels[first + k] = tokens[k + 1];
+    }
+  }
+
   const Dataset& dataset_;
   const DeviceImages* images_;  // nullptr: this object writes the floats
-  ImageTransform transform_;
+  std::optional<ImageTransform> transform_;
   ThreadPool pool_;
   std::vector<std::vector<std::uint8_t>> pixels_;  // one buffer per thread
+  std::vector<std::vector<std::int32_t>> tokens_;  // likewise
 };
 
 std::int64_t largest_batch(const Sampler& sampler, int rank) {
@@ -94,6 +117,7 @@ std::int64_t largest_batch(const Sampler& sampler, int rank) {
 
 std::unique_ptr<DeviceImages> load_images(Compute& compute, const DataSplit& split, const Dataset& dataset,
                                           const Augmentation& augmentation, bool random, std::uint64_t seed) {
+  if (dataset.tokens() != nullptr) return nullptr;
   const ImageTransform transform(dataset.shape(), augmentation, split.mean, split.deviation);
   // Made when the first image is asked for; none is if the images stay with the host.
   std::optional<ReadAhead> ahead;
@@ -115,7 +139,7 @@ struct Loader::State {
     EAVE_CHECK(settings.depth >= 1, "a loader holds at least one batch ahead");
     EAVE_CHECK(settings.first_step >= 0 && settings.first_step <= settings.last_step, "steps in order");
     slots.resize(static_cast<std::size_t>(settings.depth) + 1);
-    for (Slot& slot : slots) slot.reserve(largest_batch(sampler, settings.rank), filler.values());
+    for (Slot& slot : slots) filler.reserve(slot, largest_batch(sampler, settings.rank));
   }
 
   std::int64_t steps() const { return settings.last_step - settings.first_step; }
@@ -125,9 +149,8 @@ struct Loader::State {
     const std::int64_t epoch = step / sampler.steps_per_epoch(), in_epoch = step % sampler.steps_per_epoch();
     const std::int64_t samples = sampler.samples(in_epoch, settings.rank);
     sampler.indices(epoch, in_epoch, settings.rank, std::span(slot.indices).first(static_cast<std::size_t>(samples)));
-    filler.fill(slot, samples,
+    filler.fill(slot, samples, step,
                 [&](std::int64_t index) { return filler.transform().random(settings.seed, step, index); });
-    slot.show(samples, filler.values(), step, filler.images());
   }
 
   // Returns false if the loader is being destroyed.
@@ -204,12 +227,11 @@ void for_each_evaluation_batch(const DataSplit& split, const Dataset& dataset, c
   BatchFiller filler(split, dataset, augmentation);
   Slot slot;
   batch = std::min(batch, last - first);
-  slot.reserve(batch, filler.values());
+  filler.reserve(slot, batch);
   for (std::int64_t number = 0; first < last; ++number, first += batch) {
     const std::int64_t samples = std::min(batch, last - first);
     for (std::int64_t i = 0; i < samples; ++i) slot.indices[static_cast<std::size_t>(i)] = first + i;
-    filler.fill(slot, samples, [&](std::int64_t) { return filler.transform().centre(); });
-    slot.show(samples, filler.values(), number, filler.images());
+    filler.fill(slot, samples, number, [&](std::int64_t) { return filler.transform().centre(); });
     consume(slot.batch);
   }
 }

@@ -64,6 +64,7 @@ double sigmas(double chi_square, int degrees) {
 }  // namespace
 
 std::vector<std::int64_t> class_histogram(const Dataset& dataset, Sampler& sampler, std::int64_t epoch, int rank) {
+  if (dataset.tokens() != nullptr) return {};
   std::vector<std::int64_t> histogram(static_cast<std::size_t>(dataset.classes()));
   std::vector<std::int64_t> indices;
   for (std::int64_t step = 0; step < sampler.steps_per_epoch(); ++step) {

@@ -32,6 +32,28 @@ class Subset final : public Dataset {
   std::vector<std::int64_t> chosen_;  // ascending
 };
 
+// Chosen windows of a text.
+class SubsetOfText final : public TokenDataset {
+ public:
+  SubsetOfText(std::shared_ptr<const Dataset> all, std::vector<std::int64_t> chosen)
+      : all_(std::move(all)), chosen_(std::move(chosen)) {}
+  std::int64_t size() const override { return static_cast<std::int64_t>(chosen_.size()); }
+  int classes() const override { return all_->classes(); }
+  int context() const override { return all_->tokens()->context(); }
+  void read_tokens(std::int64_t index, std::span<std::int32_t> tokens) const override {
+    all_->tokens()->read_tokens(chosen_[static_cast<std::size_t>(index)], tokens);
+  }
+
+ private:
+  std::shared_ptr<const Dataset> all_;
+  std::vector<std::int64_t> chosen_;  // ascending
+};
+
+std::unique_ptr<Dataset> subset(std::shared_ptr<const Dataset> all, std::vector<std::int64_t> chosen) {
+  if (all->tokens() != nullptr) return std::make_unique<SubsetOfText>(std::move(all), std::move(chosen));
+  return std::make_unique<Subset>(std::move(all), std::move(chosen));
+}
+
 // The Fisher-Yates shuffle, with the same order for every seed of a run.
 std::vector<std::int64_t> permutation(std::int64_t size) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(size));
@@ -54,13 +76,21 @@ void add_text(Hasher& hasher, const std::string& text) {
 void add_labels(Hasher& hasher, const Dataset* dataset) {
   const std::int64_t size = dataset == nullptr ? 0 : dataset->size();
   add_count(hasher, static_cast<std::uint64_t>(size));
-  for (std::int64_t i = 0; i < size; ++i) {
+  for (std::int64_t i = 0; i < size && dataset->tokens() == nullptr; ++i) {
     const std::int32_t label = dataset->label(i);
     hasher.add({reinterpret_cast<const char*>(&label), sizeof label});
   }
 }
 
 }  // namespace
+
+std::int32_t TokenDataset::label(std::int64_t) const {
+  throw Error(ExitCode::kInternal, "a window of text has no class: its labels are its tokens");
+}
+
+void TokenDataset::read(std::int64_t, std::span<std::uint8_t>) const {
+  throw Error(ExitCode::kInternal, "a window of text has no pixels: read_tokens reads it");
+}
 
 void hold_out(DataSplit& split, double share) {
   const std::int64_t size = split.train->size(), held = std::llround(share * static_cast<double>(size));
@@ -74,8 +104,8 @@ void hold_out(DataSplit& split, double share) {
   std::sort(order.begin(), middle);
   std::sort(middle, order.end());
   const std::shared_ptr<const Dataset> all = std::move(split.train);
-  split.validation = std::make_unique<Subset>(all, std::vector<std::int64_t>(order.begin(), middle));
-  split.train = std::make_unique<Subset>(all, std::vector<std::int64_t>(middle, order.end()));
+  split.validation = subset(all, std::vector<std::int64_t>(order.begin(), middle));
+  split.train = subset(all, std::vector<std::int64_t>(middle, order.end()));
 }
 
 void hash_identity(DataSplit& split) {

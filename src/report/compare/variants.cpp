@@ -40,12 +40,13 @@ const std::set<std::string> kOfNoEffect = {"allow-unstable",
                                            "trace"};
 
 // Options that say where a run ran and on what, not how ranks are averaged.
-const std::set<std::string> kOfPlace = {"augment",          "crop",          "data",          "decode-threads",
-                                        "device",           "flip",          "image-cache",   "image-size",
-                                        "image-test-share", "gpu",           "model",         "pad",
-                                        "precision",        "sampling",      "shape-compute", "shape-delay",
-                                        "shape-rate",       "share-gpu",     "slow-rank",     "test-samples",
-                                        "threads",          "train-samples", "transport"};
+const std::set<std::string> kOfPlace = {
+    "augment",       "context",    "text-test-share",  "vocabulary",    "vocabulary-size",
+    "crop",          "data",       "decode-threads",   "device",        "flip",
+    "image-cache",   "image-size", "image-test-share", "gpu",           "model",
+    "pad",           "precision",  "sampling",         "shape-compute", "shape-delay",
+    "shape-rate",    "share-gpu",  "slow-rank",        "test-samples",  "threads",
+    "train-samples", "transport"};
 
 const std::set<std::string> kOfNetwork = {"shape-delay", "shape-rate", "transport"};
 

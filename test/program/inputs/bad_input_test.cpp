@@ -243,6 +243,30 @@ TEST(BadInput, of_image_folders_is_refused) {
                          {quick("--image-size 8"), 64, {"--image-size (command line) has no effect", "image-folder"}}});
 }
 
+TEST(BadInput, of_texts_is_refused) {
+  const Place place;
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += "line " + std::to_string(i) + "\n";
+  place.write("texts/a.txt", lines);
+  place.write("texts/empty.txt", "");
+  const std::string train = "train --data text --progress off --model 'flatten; dense classes' --max-steps 1 ";
+  const std::string good = train + "--data-dir texts --context 16 ";
+  expect_refused(
+      place,
+      {{train, 66, {"--data text has no usual place", "--data-dir"}},
+       {train + "--data-dir nowhere", 66, {"no file or folder nowhere"}},
+       {train + "--data-dir texts/empty.txt", 66, {"no files of text in texts/empty.txt", "1 empty file"}},
+       {train + "--data-dir texts --context 10000", 78, {"--context 10000 is too long"}},
+       {train + "--data-dir texts --context 0", 64, {"--context 0 (command line)"}},
+       {good + "--flip", 64, {"--flip (command line) has no effect", "text"}},
+       {good + "--crop 4", 64, {"--crop (command line) has no effect", "text"}},
+       {good + "--sampling stratified", 64, {"--sampling stratified", "no classes"}},
+       {good + "--run-dir texts/run", 64, {"lies among the files of --data-dir texts"}},
+       {good, 78, {"gives 1 answer for each sample", "have 16 labels", "choose a model of text"}},
+       {quick("--context 8"), 64, {"--context (command line) has no effect", "text"}},
+       {"train --data tokens --progress off --data-dir texts/a.txt --vocabulary-size 5 --max-steps 1", 65, {"a.txt"}}});
+}
+
 TEST(BadInput, of_numbers_of_ranks_is_refused) {
   const Place place;
   Runs runs;

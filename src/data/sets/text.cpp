@@ -1,0 +1,117 @@
+// The dataset text: text files of the user's own, as bytes or as the tokens of a vocabulary.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "base/files/output_file.h"
+#include "base/options/number_text.h"
+#include "data/files/data_directory.h"
+#include "data/loading/staging.h"
+#include "data/tokens/encoded_text.h"
+#include "data/tokens/text_listing.h"
+#include "data/tokens/text_parts.h"
+#include "data/tokens/token_windows.h"
+#include "data/tokens/vocabulary.h"
+#include "eave/check.h"
+#include "eave/dataset.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ByteTokens final : public TokenStream {
+ public:
+  explicit ByteTokens(std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {}
+  std::int64_t size() const override { return static_cast<std::int64_t>(bytes_.size()); }
+  void read(std::int64_t first, std::span<std::int32_t> tokens) const override {
+    std::copy_n(bytes_.begin() + first, tokens.size(), tokens.begin());
+  }
+
+ private:
+  std::vector<std::uint8_t> bytes_;
+};
+
+fs::path text_place(const OptionValues& values) {
+  if (values.has("data-dir")) return values.text("data-dir");
+  throw Error(ExitCode::kInputMissing,
+              "--data text has no usual place; name a folder of text files, or one file, with --data-dir");
+}
+
+// The bytes to train on, and behind them the bytes to test with. Kept in memory.
+EncodedText join_bytes(const fs::path& folder, const TextParts& parts) {
+  std::uint64_t size = 0;
+  std::ptrdiff_t held = 0;
+  for (const TextDocument& document : parts.documents) {
+    size += document.size;
+    held += static_cast<std::ptrdiff_t>(document.held);
+  }
+  std::vector<std::uint8_t> bytes(size);
+  auto training = bytes.begin(), test = bytes.end() - held;
+  EncodedText text;
+  text.training = test - bytes.begin();
+  for (const TextDocument& document : parts.documents) {
+    const std::vector<std::uint8_t> content = read_document(folder, document);
+    const auto middle = content.end() - static_cast<std::ptrdiff_t>(document.held);
+    training = std::copy(content.begin(), middle, training);
+    test = std::copy(middle, content.end(), test);
+  }
+  text.stream = std::make_shared<ByteTokens>(std::move(bytes));
+  return text;
+}
+
+std::string describe_text(const TextListing& listing, const TextParts& parts, const EncodedText& text,
+                          const Vocabulary& vocabulary, const OptionValues& values) {
+  const auto of_tests = std::ranges::count_if(parts.documents, [](const auto& each) { return each.held > 0; });
+  const std::string held = parts.are_cut ? "the end of each file" : count_text(of_tests, "file");
+  return count_text(std::ssize(parts.documents), "file") + "; " + count_text(text.training, "token") +
+         " to train on, " + std::to_string(text.stream->size() - text.training) + " to test with, from " + held +
+         " held out by --text-test-share " + values.text("text-test-share") + "; vocabulary: " + vocabulary.describe() +
+         (text.note.empty() ? "" : "; " + text.note) + describe_passed_over(listing);
+}
+
+DataSplit open_text(const OptionValues& values) {
+  const int context = context_of(values);
+  const double share = test_share_of(values);
+  TextListing listing = list_text(text_place(values));
+  if (values.has("stage-to")) listing.folder = stage_files(listing.folder, listing.names, values.text("stage-to"));
+  const std::unique_ptr<Vocabulary> vocabulary = open_vocabulary(values.text("vocabulary"));
+  const TextParts parts = part_text(listing, share);
+  const bool are_bytes = values.text("vocabulary") == "bytes";
+  const EncodedText text = are_bytes ? join_bytes(listing.folder, parts)
+                                     : encode_text(listing.folder, parts, *vocabulary, cache_folder("tokens"));
+  DataSplit split;
+  split.note = describe_text(listing, parts, text, *vocabulary, values);
+  split.identity = "context " + std::to_string(context) + ", " + identity_of(parts, *vocabulary);
+  split.train = training_windows(text.stream, text.training, context, vocabulary->size());
+  split.test = test_windows(text.stream, text.training, context, vocabulary->size());
+  return split;
+}
+
+std::vector<OptionSpec> text_options() {
+  std::vector<OptionSpec> options = data_file_options();
+  const std::vector<OptionSpec> windows = window_options();
+  options.insert(options.end(), windows.begin(), windows.end());
+  options.push_back({"vocabulary",
+                     OptionType::kPath,
+                     "bytes",
+                     "tokens of the text. bytes: 256 of them; or byte pairs, by a folder with GPT-2's encoder.json and "
+                     "vocab.bpe, or by a tokenizer.json of that kind",
+                     {},
+                     {"bytes"}});
+  return options;
+}
+
+}  // namespace
+
+DatasetKind describe_dataset_text() {
+  return {"text",
+          "text files of your own: all files in the folder --data-dir and below it, each a document, or one file",
+          text_options(),
+          open_text,
+          nullptr,
+          true};
+}
+
+}  // namespace eave

@@ -1,0 +1,177 @@
+// The dataset tokens: files that nanoGPT or llm.c wrote.
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "base/files/file_errors.h"
+#include "base/options/number_text.h"
+#include "data/files/data_directory.h"
+#include "data/files/mapped_file.h"
+#include "data/loading/staging.h"
+#include "data/tokens/token_file.h"
+#include "data/tokens/token_windows.h"
+#include "eave/check.h"
+#include "eave/dataset.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostChecked = std::uint64_t{1} << 30;
+constexpr int kLargestVocabulary = 1 << 24;  // batches hold tokens as floats
+
+struct TokenNames {
+  fs::path folder;
+  std::vector<std::string> train, test;  // sorted
+};
+
+// Whether the name has one of the words "val", "valid", "validation" and "test": val.bin, fineweb_val_000000.bin.
+bool is_test_name(const std::string& name) {
+  std::string word;
+  for (const char letter : name + ".") {
+    if (std::isalpha(static_cast<unsigned char>(letter)) != 0) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+      continue;
+    }
+    if (word == "val" || word == "valid" || word == "validation" || word == "test") return true;
+    word.clear();
+  }
+  return false;
+}
+
+std::vector<std::string> names_of_bin_files(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".bin") && !name.starts_with('.') && !entry.is_directory()) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+TokenNames find_token_files(const OptionValues& values) {
+  const std::string advice =
+      "; name the folder of nanoGPT's or llm.c's .bin files (train.bin, val.bin), or one of them, with --data-dir";
+  if (!values.has("data-dir")) throw Error(ExitCode::kInputMissing, "--data tokens has no usual place" + advice);
+  const fs::path place = values.text("data-dir");
+  TokenNames found;
+  try {
+    if (fs::is_directory(place)) {
+      found.folder = place;
+      for (const std::string& name : names_of_bin_files(place))
+        (is_test_name(name) ? found.test : found.train).push_back(name);
+    } else if (fs::exists(place)) {
+      found.folder = place.parent_path().empty() ? fs::path(".") : place.parent_path();
+      found.train.push_back(place.filename().string());
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw Error(ExitCode::kInputMissing, "--data-dir cannot be looked through: " + describe_filesystem_error(error));
+  }
+  if (!found.train.empty()) return found;
+  throw Error(ExitCode::kInputMissing, (found.test.empty() ? "no files of tokens in " + place.string()
+                                                           : place.string() + " holds " + found.test.front() +
+                                                                 ", but no .bin file to train on") +
+                                           advice);
+}
+
+std::vector<TokenFiles::File> open_token_files(const fs::path& folder, const std::vector<std::string>& names) {
+  std::vector<TokenFiles::File> files;
+  for (const std::string& name : names) {
+    auto source = std::make_unique<MappedFile>(FileSource(folder / name));
+    const TokenFormat format = read_token_format(*source);
+    files.push_back({std::move(source), format});
+  }
+  return files;
+}
+
+// The size that is given, or else that of the headers, which must agree.
+int vocabulary_of(const OptionValues& values, const std::vector<TokenFiles::File>& train,
+                  const std::vector<TokenFiles::File>& test) {
+  if (values.has("vocabulary-size")) return static_cast<int>(values.integer("vocabulary-size", 1, kLargestVocabulary));
+  int size = train.front().format.vocabulary;
+  for (const auto* part : {&train, &test}) {
+    for (const TokenFiles::File& file : *part) {
+      if (file.format.vocabulary != 0 && file.format.vocabulary == size) continue;
+      throw Error(ExitCode::kUsage,
+                  file.source->name() +
+                      (file.format.vocabulary == 0
+                           ? " does not say how many tokens its vocabulary has; give --vocabulary-size, such as 50257 "
+                             "for GPT-2's. nanoGPT's prepare.py prints it, and keeps it in meta.pkl"
+                           : " has another vocabulary than " + train.front().source->name() +
+                                 ", as their headers say: keep the files of one vocabulary"));
+    }
+  }
+  return size;
+}
+
+std::string name_files(const std::vector<std::string>& names) {
+  const auto more = std::ssize(names) - 1;
+  return names.front() + (more > 0 ? " and " + std::to_string(more) + " more" : "");
+}
+
+std::string describe_tokens(const TokenNames& names, std::int64_t train, std::int64_t test,
+                            const OptionValues& values) {
+  return count_text(train, "token") + " to train on, from " + name_files(names.train) + "; " + std::to_string(test) +
+         " to test with, " +
+         (names.test.empty() ? "the end of the files, held out by --text-test-share " + values.text("text-test-share")
+                             : "from " + name_files(names.test)) +
+         (values.has("vocabulary-size") ? "" : "; vocabulary: that of llm.c's header");
+}
+
+DataSplit open_tokens(const OptionValues& values) {
+  const int context = context_of(values);
+  const double share = test_share_of(values);
+  TokenNames names = find_token_files(values);
+  if (!names.test.empty() && values.given("text-test-share")) {
+    throw Error(ExitCode::kUsage, "--text-test-share has no effect: the test set is " +
+                                      (names.folder / names.test.front()).string() + "; leave out one of the two");
+  }
+  if (values.has("stage-to")) {
+    std::vector<std::string> all = names.train;
+    all.insert(all.end(), names.test.begin(), names.test.end());
+    names.folder = stage_files(names.folder, all, values.text("stage-to"));
+  }
+  std::vector<TokenFiles::File> train_files = open_token_files(names.folder, names.train);
+  std::vector<TokenFiles::File> test_files = open_token_files(names.folder, names.test);
+  const int vocabulary = vocabulary_of(values, train_files, test_files);
+  const auto train = std::make_shared<TokenFiles>(std::move(train_files), vocabulary);
+  const auto test = names.test.empty() ? train : std::make_shared<TokenFiles>(std::move(test_files), vocabulary);
+  const std::int64_t held = std::llround(share * static_cast<double>(train->size()));
+  const std::int64_t cut = names.test.empty() ? train->size() - held : train->size();
+  const std::int64_t first_of_test = names.test.empty() ? cut : 0;
+  DataSplit split;
+  split.identity = "tokens, context " + std::to_string(context) + ", " + std::to_string(cut) + " of " +
+                   train->check(kMostChecked) + ", " + (names.test.empty() ? "" : test->check(kMostChecked));
+  split.note = describe_tokens(names, cut, test->size() - first_of_test, values);
+  split.train = training_windows(train, cut, context, vocabulary);
+  split.test = test_windows(test, first_of_test, context, vocabulary);
+  return split;
+}
+
+std::vector<OptionSpec> tokens_options() {
+  std::vector<OptionSpec> options = data_file_options();
+  const std::vector<OptionSpec> windows = window_options();
+  options.insert(options.end(), windows.begin(), windows.end());
+  options.push_back({"vocabulary-size", OptionType::kInteger, "",
+                     "number of different tokens in the files (default: what llm.c's header says); may be larger, such "
+                     "as 50304 for the 50257 of GPT-2"});
+  return options;
+}
+
+}  // namespace
+
+DatasetKind describe_dataset_tokens() {
+  return {"tokens",
+          "files of tokens of nanoGPT or llm.c in --data-dir: *.bin; those with val or test in their name are the test "
+          "set",
+          tokens_options(),
+          open_tokens,
+          nullptr,
+          true};
+}
+
+}  // namespace eave

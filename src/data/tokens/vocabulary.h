@@ -1,0 +1,35 @@
+// Turns text into tokens.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "eave/batch.h"
+
+namespace eave {
+
+class Vocabulary {
+ public:
+  virtual ~Vocabulary() = default;
+  virtual int size() const = 0;              // tokens are in [0, size())
+  virtual std::string describe() const = 0;  // for the card: "bytes, as they are"
+  // Vocabularies with equal identities encode alike.
+  virtual std::string identity() const = 0;
+  // The token that stands behind each document, "<|endoftext|>"; kNoLabel if the vocabulary has none.
+  virtual std::int32_t separator() const { return kNoLabel; }
+  // Appends the tokens of `text`, which may be any bytes, also if they are no UTF-8. Not thread-safe.
+  virtual void encode(std::span<const std::uint8_t> text, std::vector<std::int32_t>& tokens) = 0;
+  // The bytes that a token stands for. Those of a text's tokens, one after another, are the text.
+  virtual std::string bytes_of(std::int32_t token) const = 0;
+};
+
+// `choice` is "bytes", a tokenizer.json, or a folder that holds one, or encoder.json and vocab.bpe, or vocab.json and
+// merges.txt. Throws Error: kInputMissing if there are no such files; kBadData if they are damaged, do not belong
+// together, or are of a kind that eave does not read.
+std::unique_ptr<Vocabulary> open_vocabulary(const std::string& choice);
+
+}  // namespace eave

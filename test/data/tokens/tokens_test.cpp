@@ -1,0 +1,170 @@
+// The dataset tokens: files of nanoGPT and llm.c, many of them, damaged ones, and ones that are something else.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "data/files/mapped_file.h"
+#include "data/tokens/token_file.h"
+#include "test/data/tokens/text_files.h"
+#include "test/data/tokens/token_files.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+using Given = std::map<std::string, std::string>;
+
+class Tokens : public testing::Test {
+ protected:
+  const fs::path& place() const { return directory_.path(); }
+  void add(const std::string& name, const Bytes& bytes) { write_bytes(place() / name, bytes); }
+  DataSplit open(Given given = {}) const {
+    given.emplace("data-dir", place().string());
+    given.emplace("context", "16");
+    return open_dataset("tokens", given);
+  }
+  Refusal refused(const Given& given = {}) const {
+    return refusal_of([&] { open(given); });
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+const Given kSmall = {{"vocabulary-size", "1000"}};
+
+TEST_F(Tokens, of_nanogpt_are_read_with_a_given_vocabulary) {
+  add("train.bin", token_bytes(some_tokens(1000, 0, 65)));
+  add("val.bin", token_bytes(some_tokens(200, 1000, 65)));
+  const DataSplit split = open({{"vocabulary-size", "65"}});
+  EXPECT_EQ(split.train->classes(), 65);
+  EXPECT_EQ(text_of(*split.train), some_tokens(1000, 0, 65));
+  EXPECT_EQ(text_of(*split.test), some_tokens(200, 1000, 65));
+  expect_refusal(refused(), ExitCode::kUsage, {"train.bin does not say", "--vocabulary-size", "50257"});
+}
+
+TEST_F(Tokens, of_llmc_are_read_behind_their_header_which_names_the_vocabulary) {
+  write_token_folder(place());
+  const DataSplit split = open();
+  EXPECT_EQ(split.train->classes(), 50257);
+  EXPECT_EQ(text_of(*split.train), some_tokens(3000));
+  EXPECT_EQ(text_of(*split.test), some_tokens(700, 3000));
+  EXPECT_EQ(open({{"vocabulary-size", "50304"}}).train->classes(), 50304);
+}
+
+TEST_F(Tokens, of_32_bits_are_read_as_llmc_writes_them_for_llama_3) {
+  const std::vector<std::int32_t> tokens = some_tokens(500, 0, 128256);
+  add("train.bin", llmc_header(20240801, 7, 500) + token_bytes(tokens, 4));
+  const DataSplit split = open();
+  std::vector<std::int32_t> all = text_of(*split.train), test = text_of(*split.test);
+  all.insert(all.end(), test.begin(), test.end());
+  EXPECT_EQ(all, tokens);
+  EXPECT_EQ(split.train->classes(), 128256);
+}
+
+TEST_F(Tokens, of_many_files_are_one_text_in_the_order_of_names) {
+  for (int i = 9; i >= 0; --i)
+    add("fineweb_train_00000" + std::to_string(i) + ".bin",
+        llmc_header(20240520, 1, 100) + token_bytes(some_tokens(100, 100 * i)));
+  add("fineweb_val_000000.bin", token_bytes(some_tokens(50)));
+  add("notes.txt", {'a'});
+  const DataSplit split = open({{"vocabulary-size", "50257"}});
+  EXPECT_EQ(text_of(*split.train), some_tokens(1000));
+  EXPECT_EQ(split.test->size(), 4);
+}
+
+TEST_F(Tokens, without_a_test_file_are_held_out_at_the_end) {
+  add("all.bin", token_bytes(some_tokens(1000, 0, 1000)));
+  Given given = kSmall;
+  given["text-test-share"] = "0.25";
+  const DataSplit split = open(given);
+  EXPECT_EQ(text_of(*split.train), some_tokens(750, 0, 1000));
+  EXPECT_EQ(text_of(*split.test), some_tokens(250, 750, 1000));
+  add("val.bin", token_bytes(some_tokens(200, 0, 1000)));
+  expect_refusal(refused(given), ExitCode::kUsage, {"--text-test-share has no effect", "val.bin"});
+}
+
+TEST_F(Tokens, out_of_the_vocabulary_are_refused_with_file_and_offset) {
+  std::vector<std::int32_t> tokens = some_tokens(1000, 0, 1000);
+  tokens[700] = 1000;
+  add("train.bin", token_bytes(tokens));
+  expect_refusal(refused(kSmall), ExitCode::kBadData,
+                 {"train.bin: token 1000 at offset 1400 is not in the vocabulary of 1000", "--vocabulary-size"});
+  add("train.bin", llmc_header(20240520, 1, 1000) + token_bytes(tokens));
+  expect_refusal(refused(kSmall), ExitCode::kBadData, {"token 1000 at offset 2424"});
+  tokens[700] = -2;
+  add("train.bin", llmc_header(20240801, 7, 1000) + token_bytes(tokens, 4));
+  expect_refusal(refused(), ExitCode::kBadData, {"token 4294967294 at offset 3824"});
+}
+
+TEST_F(Tokens, that_are_cut_or_something_else_are_refused) {
+  const Bytes whole = llmc_header(20240520, 1, 1000) + token_bytes(some_tokens(1000));
+  const std::vector<std::pair<Bytes, std::vector<std::string>>> cases = {
+      {{}, {"train.bin is empty: it has 0 bytes"}},
+      {first(whole, 1023), {"train.bin ends at offset 1023, within llm.c's header"}},
+      {first(whole, 5), {"ends at offset 5"}},
+      {first(whole, 3022), {"has 3022 bytes, but its header (at offset 8) says 1000 tokens, which take 3024"}},
+      {whole + Bytes{1, 2}, {"has 3026 bytes"}},
+      {with(whole, 4, 2), {"in version 2 (at offset 4)"}},
+      {llmc_header(20240520, 1, 0), {"holds no tokens"}},
+      {llmc_header(20240520, 1, 0xFFFFFFFF), {"4294967295 tokens"}},
+      {llmc_header(20240326, 3, 1), {"is a checkpoint of llm.c, not tokens"}},
+      {llmc_header(20240522, 1, 1), {"is an evaluation with questions and answers of llm.c"}},
+      {Bytes{1, 2, 3}, {"has 3 bytes, an odd number"}},
+      {Bytes{0x1f, 0x8b, 0}, {"has 3 bytes, an odd number"}}};
+  for (const auto& [bytes, words] : cases) {
+    add("train.bin", bytes);
+    expect_refusal(refused(kSmall), ExitCode::kBadData, words);
+  }
+}
+
+TEST_F(Tokens, that_are_not_there_or_too_few_are_refused) {
+  expect_refusal(refused(), ExitCode::kInputMissing, {"no files of tokens in " + place().string(), "train.bin"});
+  add("val.bin", token_bytes({1, 2}));
+  expect_refusal(refused(), ExitCode::kInputMissing, {"holds val.bin, but no .bin file to train on"});
+  add("train.bin", token_bytes(some_tokens(10, 0, 1000)));
+  expect_refusal(refused(kSmall), ExitCode::kConfiguration, {"--context 16 is too long", "10 tokens", "at most 9"});
+  add("val.bin", token_bytes({1}));
+  Given given = kSmall;
+  given["context"] = "4";
+  expect_refusal(refused(given), ExitCode::kBadData, {"the text to test with has 1 token"});
+  add("other.bin", llmc_header(20240801, 7, 4) + token_bytes({1, 2, 3, 4}, 4));
+  add("train.bin", llmc_header(20240520, 1, 4) + token_bytes({1, 2, 3, 4}));
+  add("val.bin", llmc_header(20240520, 1, 4) + token_bytes({1, 2, 3, 4}));
+  expect_refusal(refused(), ExitCode::kUsage, {"has another vocabulary than"});
+}
+
+TEST_F(Tokens, have_an_identity_of_content) {
+  const auto identity = [&] { return open(kSmall).identity; };
+  add("train.bin", token_bytes(some_tokens(1000, 0, 1000)));
+  const std::string first = identity();
+  EXPECT_EQ(identity(), first);
+  std::vector<std::int32_t> tokens = some_tokens(1000, 0, 1000);
+  tokens[500] ^= 1;
+  add("train.bin", token_bytes(tokens));
+  EXPECT_NE(identity(), first);
+}
+
+// A file larger than what is mapped, and than the memory that the test may take, as a hole.
+TEST_F(Tokens, larger_than_what_is_checked_are_sampled_and_checked_again_when_read) {
+  constexpr std::int64_t kTokens = std::int64_t{1} << 32;
+  const fs::path path = place() / "train.bin";
+  add("train.bin", {});
+  fs::resize_file(path, 2 * kTokens);
+  std::vector<TokenFiles::File> files;
+  auto source = std::make_unique<MappedFile>(FileSource(path));
+  const TokenFormat format = read_token_format(*source);
+  files.push_back({std::move(source), format});
+  const TokenFiles stream(std::move(files), 10);
+  ASSERT_EQ(stream.size(), kTokens);
+  EXPECT_FALSE(stream.check(std::uint64_t{8} << 20).empty());
+  std::vector<std::int32_t> tokens(1000, 7);
+  stream.read(kTokens - 1000, tokens);
+  EXPECT_EQ(tokens, std::vector<std::int32_t>(1000));
+  fs::resize_file(path, 2 * kTokens - 100);
+  expect_refusal(refusal_of([&] { stream.read(kTokens - 1000, tokens); }), ExitCode::kInputOutput,
+                 {"train.bin became shorter"});
+}
+
+}  // namespace
+}  // namespace eave

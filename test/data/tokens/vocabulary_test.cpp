@@ -1,0 +1,221 @@
+// Byte-level vocabularies: how words are cut, how pairs are merged, and which files are refused.
+#include "data/tokens/vocabulary.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "data/tokens/byte_pairs.h"
+#include "data/tokens/encoded_text.h"
+#include "data/tokens/vocabulary_files.h"
+#include "test/data/data_files.h"
+#include "test/data/tokens/text_files.h"
+
+namespace eave {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::span<const std::uint8_t> bytes_in(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+std::vector<std::string> words_in(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t size = first_word(bytes_in(text));
+    words.emplace_back(text.substr(0, size));
+    text.remove_prefix(size);
+  }
+  return words;
+}
+
+using Words = std::vector<std::string>;
+
+TEST(FirstWord, is_cut_as_gpt2_cuts) {
+  EXPECT_EQ(words_in("Hello, it's 42 o'clock"), (Words{"Hello", ",", " it", "'s", " 42", " o", "'", "clock"}));
+  EXPECT_EQ(words_in("a  b\n\nc \n"), (Words{"a", " ", " b", "\n", "\n", "c", " \n"}));
+  EXPECT_EQ(words_in("\n x\t\ty"), (Words{"\n", " x", "\t", "\t", "y"}));
+  EXPECT_EQ(words_in("we'LL we'll''re'"), (Words{"we", "'", "LL", " we", "'ll", "''", "re", "'"}));
+  EXPECT_EQ(words_in("na\xc3\xafve \xe2\x85\xa7\xd9\xa3"), (Words{"na\xc3\xafve", " \xe2\x85\xa7\xd9\xa3"}));
+  EXPECT_EQ(words_in("a\xc2\xa0\xe3\x80\x80z"), (Words{"a", "\xc2\xa0", "\xe3\x80\x80", "z"}));
+  EXPECT_EQ(words_in("a\xff\xfe!b\xe2\x82"), (Words{"a", "\xff\xfe!", "b", "\xe2\x82"})) << "bytes that are no UTF-8";
+  EXPECT_EQ(words_in(" "), (Words{" "}));
+}
+
+// A vocabulary of the 256 bytes, which have their own numbers, and these merges.
+class Vocabularies : public testing::Test {
+ protected:
+  const fs::path& place() const { return directory_.path(); }
+  static std::string numbers_json(const Words& more) {
+    std::string json = "{";
+    for (int byte = 0; byte < 256; ++byte) {
+      const std::string letter = letter_of_byte(static_cast<std::uint8_t>(byte));
+      json += (byte == 0 ? "\"" : ", \"") + std::string(letter == "\"" || letter == "\\" ? "\\" : "") + letter +
+              "\": " + std::to_string(byte);
+    }
+    for (std::size_t i = 0; i < more.size(); ++i) json += ", \"" + more[i] + "\": " + std::to_string(256 + i);
+    return json + "}";
+  }
+  void write_gpt2(const std::string& numbers, const std::string& merges) const {
+    write_text(place() / "encoder.json", numbers);
+    write_text(place() / "vocab.bpe", merges);
+  }
+  static std::string tokenizer_json(const std::string& model, const std::string& cut, const std::string& rest = "") {
+    return R"({"version": "1.0", "normalizer": null, "added_tokens": [{"id": 260, "content": "<|endoftext|>"}], )" +
+           rest + "\"pre_tokenizer\": " + cut + ", \"model\": " + model + "}";
+  }
+  Refusal refused(const std::string& name = "") const {
+    return refusal_of([&] { open_vocabulary((place() / name).string()); });
+  }
+  std::vector<std::int32_t> encode(std::string_view text) const {
+    std::vector<std::int32_t> tokens;
+    open_vocabulary(place().string())->encode(bytes_in(text), tokens);
+    return tokens;
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+const Words kMore = {"ab", "abc", "bc", "aa", "<|endoftext|>"};
+constexpr const char* kMerges = "#version: 0.2\na b\nb c\nab c\na a\n";
+constexpr const char* kByteLevel = R"({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true})";
+
+TEST_F(Vocabularies, merge_the_pair_of_the_lowest_rank_first_from_the_left) {
+  write_gpt2(numbers_json(kMore), kMerges);
+  EXPECT_EQ(encode("abc"), (std::vector<std::int32_t>{257}));
+  EXPECT_EQ(encode("bcab"), (std::vector<std::int32_t>{258, 256}));
+  EXPECT_EQ(encode("aaaaa"), (std::vector<std::int32_t>{259, 259, 'a'}));
+  EXPECT_EQ(encode("aab"), (std::vector<std::int32_t>{'a', 256}));
+  EXPECT_EQ(encode("\xff<|endoftext|>").size(), 14u) << "no token is looked for in the text";
+  const auto vocabulary = open_vocabulary(place().string());
+  EXPECT_EQ(vocabulary->size(), 261);
+  EXPECT_EQ(vocabulary->separator(), 260);
+  EXPECT_EQ(vocabulary->bytes_of(257), "abc");
+  EXPECT_EQ(vocabulary->bytes_of(' '), " ");
+}
+
+// A word of a million letters takes a moment, not an hour.
+TEST_F(Vocabularies, take_words_of_any_length) {
+  write_gpt2(numbers_json(kMore), kMerges);
+  EXPECT_EQ(encode(std::string(1'000'000, 'a')).size(), 500'000u);
+}
+
+TEST_F(Vocabularies, are_the_same_from_tokenizer_json_whichever_way_it_writes_merges) {
+  write_gpt2(numbers_json(kMore), kMerges);
+  const std::string text = "abc aab \xff bcab";
+  const std::vector<std::int32_t> wanted = encode(text);
+  const std::string vocab = numbers_json({"ab", "abc", "bc", "aa"});
+  for (const char* merges : {R"(["a b", "b c", "ab c", "a a"])", R"([["a","b"],["b","c"],["ab","c"],["a","a"]])"}) {
+    write_text(place() / "tokenizer.json",
+               tokenizer_json(R"({"type": "BPE", "vocab": )" + vocab + ", \"merges\": " + merges + "}", kByteLevel));
+    EXPECT_EQ(encode(text), wanted);
+    EXPECT_EQ(open_vocabulary((place() / "tokenizer.json").string())->separator(), 260);
+  }
+}
+
+TEST_F(Vocabularies, of_other_kinds_are_refused_by_name) {
+  const std::string bpe = R"({"type": "BPE", "vocab": )" + numbers_json({}) + ", \"merges\": []";
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {tokenizer_json(R"({"type": "WordPiece", "vocab": {}})", kByteLevel), "its model is WordPiece"},
+      {tokenizer_json(R"({"type": "Unigram", "vocab": []})", kByteLevel), "its model is Unigram"},
+      {tokenizer_json(bpe + "}", R"({"type": "Metaspace"})"), "its pre_tokenizer is Metaspace"},
+      {tokenizer_json(bpe + "}", "null"), "its pre_tokenizer is none"},
+      {tokenizer_json(bpe + "}", R"({"type": "ByteLevel", "add_prefix_space": true})"), "add_prefix_space"},
+      {tokenizer_json(bpe + "}", R"({"type": "ByteLevel", "use_regex": false})"), "use_regex is false"},
+      {tokenizer_json(bpe + R"(, "ignore_merges": true})", kByteLevel), "its model has ignore_merges"},
+      {tokenizer_json(bpe + R"(, "dropout": 0.1})", kByteLevel), "its model has dropout"},
+      {R"({"normalizer": {"type": "NFC"}, "model": )" + bpe + R"(}, "pre_tokenizer": )" + kByteLevel + "}",
+       "its normalizer is NFC"}};
+  for (const auto& [json, words] : cases) {
+    write_text(place() / "tokenizer.json", json);
+    expect_refusal(refused(), ExitCode::kBadData, {"tokenizer.json: ", words, "eave reads byte-level BPE"});
+  }
+}
+
+TEST_F(Vocabularies, that_are_damaged_or_of_two_models_are_refused_with_their_place) {
+  expect_refusal(refused(), ExitCode::kInputMissing, {"holds no vocabulary", "encoder.json and vocab.bpe"});
+  expect_refusal(refused("nowhere"), ExitCode::kInputMissing, {"nowhere: no such file"});
+  const std::string good = numbers_json(kMore);
+  const auto expect = [&](const std::string& numbers, const std::string& merges, const std::string& words) {
+    write_gpt2(numbers, merges);
+    expect_refusal(refused(), ExitCode::kBadData, {words});
+  };
+  expect(numbers_json({"ab"}), kMerges,
+         "vocab.bpe, merge 2: the token 'bc' is not in " + (place() / "encoder.json").string());
+  expect(good, "#version: 0.2\na b\nab\n", "vocab.bpe, line 3: expected two parts");
+  expect(good, "#version: 0.2\na b c\n", "vocab.bpe, line 2: expected two parts");
+  expect(good, "#version: 0.2\n", "vocab.bpe holds no merges");
+  expect(good.substr(0, 1000), kMerges, "encoder.json is no JSON, from byte");
+  expect("[1, 2]", kMerges, "encoder.json holds no vocabulary");
+  expect(R"({"a": 1, "b": 1})", kMerges, "gives the number 1 to two tokens");
+  expect(R"({"a": 1, "a": 2})", kMerges, "has the name 'a' twice");
+  expect(R"({"a": -1})", kMerges, "the number of the token 'a' is not a whole number from 0");
+  expect(R"({"a": 16777216})", kMerges, "the number of the token 'a' is not");
+  expect(R"({"a": 0, "b": 1, "ab": 2})", "a b\n", "encoder.json has no token for byte");
+  expect(std::string(100000, '['), kMerges, "encoder.json nests too deep");
+}
+
+class EncodedTexts : public Vocabularies {
+ protected:
+  void SetUp() override {
+    write_gpt2(numbers_json(kMore), kMerges);
+    for (int i = 0; i < 30; ++i) write_text(texts_.path() / std::to_string(i), "abc aab " + document_of(i, 20));
+  }
+  EncodedText encode_all(const fs::path& cache) const {
+    const TextParts parts = part_text(list_text(texts_.path()), 0.2);
+    const auto vocabulary = open_vocabulary(place().string());
+    return encode_text(texts_.path(), parts, *vocabulary, cache);
+  }
+  static std::vector<std::int32_t> tokens_in(const EncodedText& text) {
+    std::vector<std::int32_t> tokens(static_cast<std::size_t>(text.stream->size()));
+    text.stream->read(0, tokens);
+    return tokens;
+  }
+  static std::vector<fs::path> files_in(const fs::path& folder) {
+    return {fs::directory_iterator(folder), fs::directory_iterator()};
+  }
+
+  fs::path cache() const { return cache_.path() / "eave" / "tokens"; }
+
+  TemporaryDirectory texts_, cache_;
+};
+
+TEST_F(EncodedTexts, are_kept_and_found_again_with_the_same_tokens) {
+  const EncodedText in_memory = encode_all({});
+  EXPECT_EQ(in_memory.note, "");
+  const std::vector<std::int32_t> wanted = tokens_in(in_memory);
+  EXPECT_EQ(std::ranges::count(wanted, 260), 30) << "a separator behind each file";
+  for (int i = 0; i < 2; ++i) {
+    const EncodedText kept = encode_all(cache());
+    EXPECT_EQ(tokens_in(kept), wanted);
+    EXPECT_EQ(kept.training, in_memory.training);
+    EXPECT_NE(kept.note.find("tokens kept in "), std::string::npos);
+    ASSERT_EQ(files_in(cache()).size(), 1u);
+  }
+}
+
+TEST_F(EncodedTexts, that_are_damaged_in_the_cache_are_encoded_again) {
+  const std::vector<std::int32_t> wanted = tokens_in(encode_all(cache()));
+  const fs::path file = files_in(cache()).at(0);
+  const auto size = fs::file_size(file);
+  for (const std::uintmax_t cut : {std::uintmax_t{0}, std::uintmax_t{20}, size - 2}) {
+    fs::resize_file(file, cut);
+    EXPECT_EQ(tokens_in(encode_all(cache())), wanted) << "cut to " << cut;
+    EXPECT_EQ(fs::file_size(file), size);
+  }
+  std::string bytes(size, '\0');
+  write_text(file, bytes);
+  EXPECT_EQ(tokens_in(encode_all(cache())), wanted);
+}
+
+TEST_F(EncodedTexts, stay_in_memory_if_the_cache_cannot_be_written) {
+  write_text(cache_.path() / "file", "no folder");
+  const EncodedText text = encode_all(cache_.path() / "file" / "tokens");
+  EXPECT_EQ(text.note, "");
+  EXPECT_EQ(tokens_in(text), tokens_in(encode_all({})));
+}
+
+}  // namespace
+}  // namespace eave
