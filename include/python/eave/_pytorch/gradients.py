@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 class Gradients:
     """`vector` has a part for each parameter. In host memory the library reads gradients where PyTorch has put them; it
     copies them into the vector only if it averages them. On a GPU, and if a gradient is not of float32 in the parameter's
-    layout, it is copied here."""
+    layout, it is copied here.
+
+    If gradients `may_be_read_again` after an exchange has written to the vector, those that lie there are copied too."""
 
     def __init__(self, parameters: Sequence[torch.nn.Parameter], names: Sequence[str], vector: torch.Tensor) -> None:
         import torch
@@ -32,6 +34,9 @@ class Gradients:
         self._strided = torch.strided
         self._last: list[tuple[Any, int]] = []  # the gradients after the last step, and their versions
         self._version = vector._version
+        self._begin, self._end = vector.data_ptr(), vector.data_ptr() + vector.numel() * vector.element_size()
+        self.may_be_read_again = False
+        self._copies: list[torch.Tensor] = []  # of this step's gradients, for the library to read
 
     def are_new(self) -> bool:
         """Whether a gradient has been computed since the last step."""
@@ -49,9 +54,38 @@ class Gradients:
         """Copies the gradient of this parameter into the vector, unless it lies there. Returns its address."""
         if gradient.layout is not self._strided:
             raise Error(USAGE, f"step: the gradient of '{self.names[number]}' is sparse; expected a dense one (sparse=False)")
+        if self.may_be_read_again:
+            self._copies.append(self._copy(number, gradient))
+            return self._copies[-1].data_ptr()
         if gradient.data_ptr() != self._places[number]:
             self.parts[number].copy_(gradient)
         return self._places[number]
+
+    def _copy(self, number: int, gradient: torch.Tensor) -> torch.Tensor:
+        import torch
+        return torch.empty_like(self.parts[number]).copy_(gradient)
+
+    def _lies_apart(self, number: int, gradient: torch.Tensor) -> bool:
+        """Whether the library can read the gradient where it lies, also while the vector changes."""
+        return gradient.layout is self._strided and (gradient.dtype, gradient.stride()) == self._kinds[number] and \
+            not self._begin <= gradient.data_ptr() < self._end
+
+    def note_place(self, number: int) -> bool:
+        """Notes where this gradient lies. Returns False if the library could not read it there while the vector changes."""
+        gradient = self._parameters[number].grad
+        if gradient is not None and not self._lies_apart(number, gradient):
+            return False
+        self.addresses[number] = None if gradient is None else gradient.data_ptr()
+        return True
+
+    def move_apart(self, number: int) -> None:
+        """Notes where this gradient lies, and gives it memory of its own if the library could not read it there while the
+        vector changes. If it is sparse, the library gets none: the step will refuse it."""
+        gradient = self._parameters[number].grad
+        if gradient is not None and gradient.layout is self._strided and not self._lies_apart(number, gradient):
+            self._parameters[number].grad = self._copy(number, gradient)
+        if not self.note_place(number):
+            self.addresses[number] = None
 
     def collect(self, *further_flags: bool) -> Any:
         """Notes where the gradients lie. Returns a flag per parameter, whether it has a gradient, and then
@@ -59,6 +93,8 @@ class Gradients:
         has_gradient = (ctypes.c_uint8 * (self.count + len(further_flags)))()
         has_gradient[self.count:] = [int(flag) for flag in further_flags]
         kinds, strided, are_apart = self._kinds, self._strided, self._are_apart
+        may_be_read_again, begin, end = self.may_be_read_again, self._begin, self._end
+        self._copies = []
         for number, each in enumerate(self._parameters):
             gradient = each.grad
             if gradient is None:
@@ -67,8 +103,10 @@ class Gradients:
                     self.parts[number].zero_()
                 continue
             has_gradient[number] = 1
-            if are_apart and gradient.layout is strided and (gradient.dtype, gradient.stride()) == kinds[number]:
-                self.addresses[number] = gradient.data_ptr()
+            place = gradient.data_ptr() if gradient.layout is strided else 0
+            if are_apart and place and (gradient.dtype, gradient.stride()) == kinds[number] and \
+                    not (may_be_read_again and begin <= place < end):
+                self.addresses[number] = place
             else:
                 self.addresses[number] = self._place(number, gradient)
         return has_gradient
