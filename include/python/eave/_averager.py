@@ -281,9 +281,10 @@ class Averager(ScaledSteps, SavedMethod):
 
     def _average(self, call: str, loss_sum: float) -> None:
         """Begins the step, unless that has been done, and does all that comes before the optimizer's part of it."""
-        if not self._is_in_step:
+        if self._is_in_step:
+            self._vector.read_in_step(call)
+        else:
             self.begin_step()
-        self._vector.read(call)
         if self._overlap:
             self._overlap.end()
         gradients = self._vector.gradients

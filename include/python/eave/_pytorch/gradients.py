@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Sequence
 
 from .._error import USAGE, Error
@@ -11,6 +12,9 @@ from .tensors import parts_of
 
 if TYPE_CHECKING:
     import torch
+
+
+_VERSION, _DTYPE = attrgetter("_version"), attrgetter("dtype")
 
 
 class Gradients:
@@ -28,10 +32,10 @@ class Gradients:
         self.addresses = (ctypes.c_void_p * self.count)()
         self.counts = (ctypes.c_size_t * self.count)(*(each.numel() for each in parameters))
         self._places: list[int] = [part.data_ptr() for part in self.parts]
-        self._kinds = [(part.dtype, part.stride()) for part in self.parts]  # of gradients that need no copy
+        self._dtypes, self._strides = list(map(_DTYPE, self.parts)), [part.stride() for part in self.parts]
         self._fits = [each.dtype is torch.float32 for each in parameters]
         self._are_apart = not vector.is_cuda
-        self._strided = torch.strided
+        self._strided, self._address, self._stride = torch.strided, torch.Tensor.data_ptr, torch.Tensor.stride
         self._last: list[tuple[Any, int]] = []  # the gradients after the last step, and their versions
         self._version = vector._version
         self._begin, self._end = vector.data_ptr(), vector.data_ptr() + vector.numel() * vector.element_size()
@@ -47,8 +51,8 @@ class Gradients:
                    for gradient, (before, version) in zip(now, self._last))
 
     def end_step(self) -> None:
-        gradients = [each.grad for each in self._parameters if each.grad is not None]
-        self._last = [(weakref.ref(gradient), gradient._version) for gradient in gradients]
+        gradients = [gradient for each in self._parameters if (gradient := each.grad) is not None]
+        self._last = list(zip(map(weakref.ref, gradients), map(_VERSION, gradients)))
 
     def _place(self, number: int, gradient: torch.Tensor) -> int:
         """Copies the gradient of this parameter into the vector, unless it lies there. Returns its address."""
@@ -65,24 +69,25 @@ class Gradients:
         import torch
         return torch.empty_like(self.parts[number]).copy_(gradient)
 
-    def _lies_apart(self, number: int, gradient: torch.Tensor) -> bool:
-        """Whether the library can read the gradient where it lies, also while the vector changes."""
-        return gradient.layout is self._strided and (gradient.dtype, gradient.stride()) == self._kinds[number] and \
-            not self._begin <= gradient.data_ptr() < self._end
+    def _is_readable(self, number: int, gradient: torch.Tensor) -> bool:
+        """Whether the library can read the gradient where it lies, as long as it has to."""
+        return self._are_apart and gradient.layout is self._strided and \
+            (gradient.dtype, gradient.stride()) == (self._dtypes[number], self._strides[number]) and \
+            not (self.may_be_read_again and self._begin <= gradient.data_ptr() < self._end)
 
     def note_place(self, number: int) -> bool:
-        """Notes where this gradient lies. Returns False if the library could not read it there while the vector changes."""
+        """Notes where this gradient lies. Returns False if the library cannot read it there."""
         gradient = self._parameters[number].grad
-        if gradient is not None and not self._lies_apart(number, gradient):
+        if gradient is not None and not self._is_readable(number, gradient):
             return False
         self.addresses[number] = None if gradient is None else gradient.data_ptr()
         return True
 
     def move_apart(self, number: int) -> None:
-        """Notes where this gradient lies, and gives it memory of its own if the library could not read it there while the
-        vector changes. If it is sparse, the library gets none: the step will refuse it."""
+        """Notes where this gradient lies, and gives it memory of its own if the library cannot read it there. If it is
+        sparse, the library gets none: the step will refuse it."""
         gradient = self._parameters[number].grad
-        if gradient is not None and gradient.layout is self._strided and not self._lies_apart(number, gradient):
+        if gradient is not None and gradient.layout is self._strided and not self._is_readable(number, gradient):
             self._parameters[number].grad = self._copy(number, gradient)
         if not self.note_place(number):
             self.addresses[number] = None
@@ -92,24 +97,31 @@ class Gradients:
         `further_flags`."""
         has_gradient = (ctypes.c_uint8 * (self.count + len(further_flags)))()
         has_gradient[self.count:] = [int(flag) for flag in further_flags]
-        kinds, strided, are_apart = self._kinds, self._strided, self._are_apart
-        may_be_read_again, begin, end = self.may_be_read_again, self._begin, self._end
         self._copies = []
+        if self._are_apart and (places := self._places_apart()):
+            self.addresses = (ctypes.c_void_p * self.count)(*places)
+            has_gradient[:self.count] = [1] * self.count
+            return has_gradient
         for number, each in enumerate(self._parameters):
             gradient = each.grad
-            if gradient is None:
-                self.addresses[number] = None
-                if not self._are_apart:
-                    self.parts[number].zero_()
-                continue
-            has_gradient[number] = 1
-            place = gradient.data_ptr() if gradient.layout is strided else 0
-            if are_apart and place and (gradient.dtype, gradient.stride()) == kinds[number] and \
-                    not (may_be_read_again and begin <= place < end):
-                self.addresses[number] = place
-            else:
+            has_gradient[number] = gradient is not None
+            if not self.note_place(number) and gradient is not None:
                 self.addresses[number] = self._place(number, gradient)
+            elif gradient is None and not self._are_apart:
+                self.parts[number].zero_()
         return has_gradient
+
+    def _places_apart(self) -> list[int]:
+        """Where the gradients lie, if each parameter has one that the library can read there; otherwise nothing. It makes
+        few calls, because most steps need no more."""
+        gradients: list[Any] = [each.grad for each in self._parameters]
+        try:
+            if list(map(self._stride, gradients)) != self._strides or list(map(_DTYPE, gradients)) != self._dtypes:
+                return []
+        except (TypeError, AttributeError, RuntimeError):  # one is None, or sparse
+            return []
+        places: list[int] = list(map(self._address, gradients))
+        return [] if self.may_be_read_again and any(self._begin <= place < self._end for place in places) else places
 
     def spread(self, has_gradient: Any, low: LowPrecision) -> None:
         """Makes the gradients of the parameters views of the vector; None where no rank has one."""
