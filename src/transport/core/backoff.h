@@ -13,8 +13,8 @@ namespace eave {
 // after two seconds.
 //
 // A caller calls reset() before it begins to wait, and event() when one of many events has come. After an event, sleeps
-// begin at half the usual time between events (at most 0.5 ms): on a slow link messages take longer than 20 us, and
-// checks in between find nothing. The link stays busy meanwhile, because several messages are under way.
+// begin at a quarter of the usual time between events (at most 0.5 ms): on a slow link messages take longer than 20 us,
+// and checks in between find nothing. The link stays busy meanwhile, because several messages are under way.
 class Backoff {
  public:
   void reset() {
@@ -33,7 +33,7 @@ class Backoff {
   std::chrono::nanoseconds delay() const {  // how long to sleep now
     using namespace std::chrono_literals;
     const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - since_;
-    const auto at_first = std::clamp<std::chrono::nanoseconds>(std::max(waited / 8, between_events_ / 2), 20us, 500us);
+    const auto at_first = std::clamp<std::chrono::nanoseconds>(std::max(waited / 8, between_events_ / 4), 20us, 500us);
     return std::max(at_first, std::min<std::chrono::nanoseconds>(waited / 256, 8ms));
   }
   void sleep() const { std::this_thread::sleep_for(delay()); }

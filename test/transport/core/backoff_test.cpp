@@ -36,11 +36,11 @@ TEST(Backoff, begins_with_short_sleeps) {
   EXPECT_EQ(shortest_delay([](Backoff&) {}), 20us);
 }
 
-// Half the time between events, and at most 0.5 ms.
+// A quarter of the time between events, and at most 0.5 ms.
 TEST(Backoff, sleeps_longer_after_events_that_come_slowly) {
   Backoff backoff;
   let_come(backoff, 30, 1ms);
-  EXPECT_GE(backoff.delay(), 400us);
+  EXPECT_GE(backoff.delay(), 200us);
   EXPECT_LE(backoff.delay(), 500us);
 }
 
@@ -63,7 +63,7 @@ TEST(Backoff, takes_two_events_at_once_for_no_fast_link) {
     let_come(backoff, 1, 1ms);
     backoff.event();
   }
-  EXPECT_GE(backoff.delay(), 200us);
+  EXPECT_GE(backoff.delay(), 100us);
 }
 
 TEST(Backoff, forgets_a_slow_link_soon_if_events_come_fast) {
