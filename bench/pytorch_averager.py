@@ -29,7 +29,7 @@ import pytorch_steps
 WARM_UP = 4  # the first step of an Averager only looks on; DDP arranges its buckets anew at the second
 PORT = 29500
 TAU = 32
-METHODS = {"allreduce": {"overlap": True}, "allreduce-late": {}, "local-sgd": {"tau": TAU}, "diloco": {"tau": TAU},
+METHODS = {"allreduce": {}, "allreduce-late": {"overlap": False}, "local-sgd": {"tau": TAU}, "diloco": {"tau": TAU},
            "easgd": {"tau": TAU}, "easgd-async": {"tau": TAU}}
 IMAGES = 32
 

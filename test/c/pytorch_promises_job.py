@@ -146,6 +146,12 @@ def hold_parameters_that_come_later_are_refused_by_name():
         refused("consensus: p", averager.consensus().__enter__)
         refused(name, lambda: take_step(model, optimizer, averager, 1))
         averager.close()
+        if change in (unfreeze, extend):
+            model, optimizer, averager = make()
+            backward(model, 0)
+            change(model, optimizer)
+            refused(f"step: {name}" if change is extend else name, averager.step)
+            averager.close()
 
 
 def hold_parameters_that_change_are_refused_by_name():

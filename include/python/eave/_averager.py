@@ -11,12 +11,12 @@ from ._pytorch.agreement import refuse_together, require_same_versions
 from ._caller import at
 from ._error import USAGE, Error
 from ._pytorch.join import Joined, join
-from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_PARAMETERS
+from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_PARAMETERS, job
 from ._pytorch.loading import refuse_loaded_alone
 from ._method import Option
 from ._pytorch.model_hooks import ModelHooks
 from ._pytorch.optimizer import LookAhead, complete_options, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
-from ._pytorch.overlap import Overlap
+from ._pytorch.overlap import Overlap, may_overlap
 from ._pytorch.parameters import ParameterVector
 from ._program import method_of_run, note_method
 from ._ranks import rank, require_same, size, start, text_of_first_rank
@@ -61,10 +61,12 @@ class Averager(ScaledSteps, SavedMethod):
 
     With a GradScaler, call scaler.step(averager) in place of scaler.step(optimizer).
 
-    With overlap=True, if gradients are averaged, backward hands them over from the second step on, and ranks exchange them
-    while it computes the others. Between backward() and step() they have no defined values; do not read or change them.
-    If the first step changes gradients there (GradScaler, clipping), or runs backward several times outside of no_sync(),
-    the exchange begins in step(), in all steps. So it does without overlap, on a GPU, and if a parameter is not float32.
+    If gradients are averaged, ranks exchange those that backward has finished while it computes the other ones, from the
+    second step on. Results are those of overlap=False. If a gradient changes after that (clipping, a GradScaler, another
+    backward), step() exchanges all of them again, and overlap pauses for some steps. The exchange begins in step() if a
+    gradient still lies where the last mean was written (zero_grad(set_to_none=False)), on a GPU, if a parameter is not
+    float32, if begin_step() is given numbers of samples, and if several averagers are open. So it does with compression,
+    unless overlap=True: then an exchange that is repeated changes which rounding errors are kept.
 
     If a rank gets the signal `leave_on` (SIGUSR1 by default; also several signals), step() raises eave.Leaving on all ranks
     after the same step. It is a SystemExit with code 75, so a program that does not catch it ends with that code. A handler
@@ -75,7 +77,7 @@ class Averager(ScaledSteps, SavedMethod):
     """
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: Optional[str] = None, *,
-                 master_weights: bool = False, batch_norm_statistics: str = "local", overlap: bool = False,
+                 master_weights: bool = False, batch_norm_statistics: str = "local", overlap: Optional[bool] = None,
                  leave_on: _leaving.Signals = _leaving.DEFAULT, **options: Option) -> None:
         start()
         communicator, options = method_of_run(communicator, options)
@@ -83,6 +85,7 @@ class Averager(ScaledSteps, SavedMethod):
         self._leaves_by_itself = leave_on is not None
         self._model, self._optimizer, self._name = model, optimizer, communicator
         require_same_versions()
+        require_same(f"overlap={overlap}")
         trained = list_trained(model, optimizer)
         self._statistics = batch_norm_statistics
         refuse_together(lambda: refuse_statistics(batch_norm_statistics), lambda: refuse_wrapped(model),
@@ -111,17 +114,16 @@ class Averager(ScaledSteps, SavedMethod):
         self._hooks = ModelHooks(model, optimizer, before_forward=self._before_forward,
                                  before_optimizer=self._before_optimizer, after_loading=self._after_loading,
                                  after_loading_optimizer=self._after_loading_optimizer)
-        self._overlap = self._make_overlap() if overlap else None
+        self._overlap = self._make_overlap(overlap)
         _open.add(self)
         note_method(self.description)
 
-    def _make_overlap(self) -> Optional[Overlap]:
-        """Not on a GPU, where every part would have to wait for PyTorch's queue."""
-        vector = self._vector
-        if size() == 1 or vector.values.is_cuda or not vector.is_float32 or not self._has(AVERAGES_GRADIENTS):
+    def _make_overlap(self, wanted: Optional[bool]) -> Optional[Overlap]:
+        gradients = self._vector.gradients
+        if not self._has(AVERAGES_GRADIENTS) or not may_overlap(self._vector, wanted, self._options.get("compression")):
             return None
-        return Overlap(vector.gradients.vector, vector.parameters, vector.gradients.parts, vector.names, lambda: self._is_in_step,
-                       lambda first, count: self._call("gradient_ready", first, count))
+        return Overlap(self._vector, lambda: self._is_in_step, lambda first: self._call(
+            "gradients_ready", gradients.addresses, gradients.counts, gradients.count, first))
 
     def _refuse_what_is_not_finite(self) -> None:
         """Collective. Raises an Error if a parameter is not finite at the start. Later such a value would seem to come
@@ -214,15 +216,17 @@ class Averager(ScaledSteps, SavedMethod):
         if Joined.current:
             return Joined.current.begin_step(self, samples, samples_everywhere)
         self._begin_step(self._optimizer.param_groups[0]["lr"], samples, samples_everywhere)
-        self._begin_overlap()
+        self._begin_overlap(not samples_everywhere)
 
-    def _begin_overlap(self) -> None:
+    def _begin_overlap(self, all_compute: bool = True) -> None:
+        """`all_compute`: whether all ranks compute gradients in this step. Only join() keeps a rank that does not from calls
+        between backward() and step(), which would come at another time for it."""
         if self._overlap:
-            self._overlap.begin()
+            self._overlap.begin(all_compute and job.open == 1)
 
     def no_sync(self) -> contextlib.AbstractContextManager[None]:
-        """Not collective. A context for all backwards of a step but the last one: gradients are only added up. Only
-        needed with overlap=True."""
+        """Not collective. A context for all backwards of a step but the last one: gradients are only added up. Without
+        it, ranks find out in the first steps how many backwards a step has."""
         return self._overlap.accumulate() if self._overlap else contextlib.nullcontext()
 
     def step(self, loss_sum: float = 0.0) -> None:
@@ -277,9 +281,10 @@ class Averager(ScaledSteps, SavedMethod):
 
     def _average(self, call: str, loss_sum: float) -> None:
         """Begins the step, unless that has been done, and does all that comes before the optimizer's part of it."""
-        if not self._is_in_step:
+        if self._is_in_step:
+            self._vector.read_in_step(call)
+        else:
             self.begin_step()
-        self._vector.read(call)
         if self._overlap:
             self._overlap.end()
         gradients = self._vector.gradients
@@ -295,6 +300,8 @@ class Averager(ScaledSteps, SavedMethod):
             refuse_loaded_alone(is_loaded, self._vector.values)
             self._is_torn = False
         self._vector.low.write()
+        if self._overlap:
+            self._overlap.judge(exchanges)
         if self._updates and exchanges:
             gradients.spread(has_gradient, self._vector.low)
 
@@ -373,6 +380,8 @@ class Averager(ScaledSteps, SavedMethod):
     def close(self) -> None:
         """Collective. Ends the method on all ranks. Each rank keeps its own parameters; see consensus. The end of a
         `with` block calls it."""
+        if self._handle and job.hand_over_all:
+            job.hand_over_all()
         self._let_go()
         self._settle()
         super().close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
-from typing import Any, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional
 
 from . import _mpi
 from ._error import CONFIGURATION, USAGE, Error, in_words_of_python
@@ -29,10 +29,14 @@ class _Job:
     open = 0                                    # number of open averagers
     is_left_by_exit = False                     # SystemExit has left the block of an averager
     why_alone = ""                              # what this rank does by itself now, so that it may not call the others
+    hand_over_all: Optional[Callable[[], None]] = None  # to be called before a collective call of a step; see Overlap
     is_broken = False                           # a call has failed in such a way that the job cannot go on
 
 
 job = _Job()
+
+# Functions that only concern this rank, of those that may be called between backward() and step().
+_ALONE = frozenset(("gradients_ready", "spent_by", "look_ahead", "shuffle", "leave_on", "run_loss", "run_fail"))
 
 
 def prefixes() -> list[pathlib.Path]:
@@ -130,6 +134,8 @@ def call(name: str, *arguments: Any) -> None:
     if job.is_stopped and name != "stop":
         raise Error(USAGE, "eave.stop() has been called, and a process joins its job only once: call it when nothing of "
                            "eave follows, or leave it out; the end of the program does the same")
+    if job.hand_over_all and name not in _ALONE:
+        job.hand_over_all()
     code = getattr(job.library, "eave_" + name)(*arguments)
     if code != 0:
         job.is_broken = job.is_broken or code not in (USAGE, CONFIGURATION)

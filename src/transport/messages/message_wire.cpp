@@ -405,7 +405,7 @@ void MessageWire::wait_for(Requests& requests) {
 }
 
 void MessageWire::wait_after(bool moved) {
-  if (server_.poll_requests() || moved) return backoff_.reset();
+  if (server_.poll_requests() || moved) return backoff_.event();
   messages_->pause(pause_length());
 }
 

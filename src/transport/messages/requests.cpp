@@ -137,7 +137,7 @@ void Requester::carry_out(std::span<const ServiceRequest> requests, Backoff& bac
     for (OutgoingRequest& outgoing : outgoing_) moved |= move(outgoing);
     moved |= answer_one_of_own();
     if (moved) {
-      backoff.reset();
+      backoff.event();
     } else {
       messages_.pause(messages_.ends_pauses() ? kLongestPause : backoff.delay());
     }

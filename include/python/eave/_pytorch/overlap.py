@@ -2,63 +2,93 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Callable, Iterator, Optional
 
-from .._error import USAGE, Error
+from .._library import job
+from .._ranks import size
 
 if TYPE_CHECKING:
     import torch
+    from torch.utils.hooks import RemovableHandle
+
+    from .parameters import ParameterVector
 
 _LEAST = 2**15  # gradients of a part, except the last one: as many as the smallest bucket that allreduce chooses
-_LEARNS, _ON, _OFF = range(3)
+_LONGEST_PAUSE = 10  # as a power of two, in steps
+
+
+def may_overlap(vector: ParameterVector, wanted: Optional[bool], compression: object) -> bool:
+    """Whether gradients that are averaged may be handed over early. Not on a GPU, where every part would have to wait for
+    PyTorch's queue. `compression` keeps rounding errors of each exchange, so it only does if the caller asks for it."""
+    if wanted is None and compression not in (None, "none"):
+        return False
+    return wanted is not False and size() > 1 and not vector.values.is_cuda and vector.is_float32 and \
+        hasattr(vector.values, "register_post_accumulate_grad_hook")  # new in PyTorch 2.1
 
 
 class Overlap:
-    """Calls `hand_over(first, count)` for parts of the gradient vector, from its end to its beginning, as soon as
-    backward has finished them. Parameters that are used first lie first in the vector, and backward finishes them last.
+    """Calls `hand_over(first)` when the gradients of the parameters from `first` on are complete, from the end of the vector
+    to its beginning. Parameters that are used first lie first in the vector, and backward finishes them last.
 
-    A gradient that has been handed over must not change. So the first step only looks on. If that step runs backward
-    several times outside of no_sync(), or changes gradients after backward (unscale_, clipping), gradients stay with the
-    caller until step(), in all steps. Otherwise later steps overlap, and raise an Error if they do so. They do not notice
-    a GradScaler that only comes later, because unscale_ does not count as a change in PyTorch."""
+    The library copies what is handed over. If a gradient of any rank changes afterwards, the library notices it in step()
+    and exchanges all gradients again, so the result is always that of the gradients in step(). Such a step takes longer.
+    So overlap pauses after it: for 2 steps, and twice as many whenever the next try ends in the same way.
 
-    def __init__(self, gradients: torch.Tensor, parameters: Sequence[torch.nn.Parameter], parts: Sequence[torch.Tensor],
-                 names: Sequence[str], is_in_step: Callable[[], bool], hand_over: Callable[[int, int], None]) -> None:
-        self._vector, self._parameters, self._parts, self._names = gradients, parameters, parts, names
-        self._is_in_step, self._hand_over = is_in_step, hand_over
-        self._places = [0]  # where each part begins in the vector, then where the last one ends
-        for each in parts:
-            self._places.append(self._places[-1] + each.numel())
-        self._mode, self._accumulates = _LEARNS, False
-        self.begin()
-        self._hooks = [each.register_post_accumulate_grad_hook(self._hook_of(number))
-                       for number, each in enumerate(parameters)]
+    The first step only counts how often backward adds to each gradient. Later a gradient counts as complete when backward
+    has added to it as often as in any step before.
+
+    Ranks may hand over at different times. But they must start the sums of gradients before or after another collective
+    call alike. So if backward has begun in this step, such a call first hands over all gradients, complete or not."""
+
+    def __init__(self, vector: ParameterVector, is_in_step: Callable[[], bool], hand_over: Callable[[int], None]) -> None:
+        self._gradients, self._is_in_step, self._hand_over = vector.gradients, is_in_step, hand_over
+        self._sizes = [each.numel() for each in vector.parameters]
+        self._most = [0] * len(self._sizes)  # how often backward has added to each gradient in a step
+        self._steps = self._tries_again = self._failures = 0
+        self._is_on = self._accumulates = False
+        self._begin_to_count()
+        self._hooks: list[RemovableHandle] = []
+        for number, each in enumerate(vector.parameters):
+            register: Callable[..., RemovableHandle] = each.register_post_accumulate_grad_hook
+            self._hooks.append(register(self._hook_of(number)))
 
     def remove(self) -> None:
         for hook in self._hooks:
             hook.remove()
+        self._end_hand_over()
 
-    def begin(self) -> None:
-        """Begins a step."""
-        self._refusal = ""
-        self._seen: dict[int, tuple[int, int]] = {}  # by number of the parameter: address and version of its gradient
-        self._copies: dict[int, torch.Tensor] = {}  # in the first step, because unscale_ leaves the version as it was
-        self._finished = self._handed_over = len(self._parts)  # the parts from here on are finished, handed over
-        self._version = self._vector._version
+    def begin(self, may_hand_over: bool) -> None:
+        """Begins a step. `may_hand_over` is the same on all ranks."""
+        self._begin_to_count()
+        self._steps += 1
+        self._is_on = self._gradients.may_be_read_again = \
+            may_hand_over and self._steps > 1 and self._steps >= self._tries_again
+        if self._is_on:
+            job.hand_over_all = self.hand_over_all
+
+    def _begin_to_count(self) -> None:
+        self._counts = [0] * len(self._sizes)
+        self._has_begun = self._is_blocked = False
+        self._finished = self._handed_over = len(self._sizes)  # gradients from here on are complete, are handed over
+        self._waiting = 0  # values that are complete and not handed over
 
     def end(self) -> None:
-        """Call it at the beginning of step(). Raises an Error if a gradient has changed after it was handed over."""
-        changed = self._find_changed()
-        self._copies = {}
-        if self._mode == _LEARNS:
-            self._mode = _OFF if self._refusal or changed else _ON
-        elif self._handed_over < len(self._parts):
-            if changed and not self._refusal:
-                self._refusal = (f"{changed} was changed between backward() and averager.step(), when the ranks already "
-                                 "exchange it. In the first step it was not: if steps differ in this, make the Averager "
-                                 "without overlap=True")
-            if self._refusal:
-                raise Error(USAGE, f"step: {self._refusal}")
+        """Call it when step() begins. Nothing is handed over after it."""
+        self._end_hand_over()
+        self._most = list(map(max, self._most, self._counts))
+
+    def judge(self, exchanges: int) -> None:
+        """Call it at the end of a step, with the number of its exchanges, which is the same on all ranks."""
+        if self._is_on and exchanges > 1:
+            self._failures = min(self._failures + 1, _LONGEST_PAUSE)
+            self._tries_again = self._steps + 1 + 2**self._failures
+        elif self._is_on and self._failures:
+            self._failures -= 1
+        self._is_on = False
+
+    def _end_hand_over(self) -> None:
+        if job.hand_over_all == self.hand_over_all:
+            job.hand_over_all = None
 
     @contextlib.contextmanager
     def accumulate(self) -> Iterator[None]:
@@ -70,61 +100,38 @@ class Overlap:
             self._accumulates = before
 
     def _hook_of(self, number: int) -> Callable[[torch.Tensor], None]:
-        return lambda _: self._finish(number)
+        return lambda _: self._add(number)
 
-    def _finish(self, number: int) -> None:
+    def _add(self, number: int) -> None:
         """PyTorch calls it when backward has added to a parameter's gradient."""
-        if self._mode == _OFF or self._accumulates or not self._is_in_step():
+        if not self._is_in_step():
             return
-        if number in self._seen:
-            self._refuse_second(number)
-        gradient = self._parameters[number].grad
-        assert gradient is not None
-        if self._mode == _LEARNS:
-            self._copies[number] = gradient.detach().clone()
-        elif not gradient.is_sparse:
-            gradient = self._place(number, gradient)
-        self._seen[number] = (0, 0) if gradient.is_sparse else (gradient.data_ptr(), gradient._version)
-        self._version = self._vector._version
-        if self._mode == _ON and not gradient.is_sparse:
+        self._has_begun = True
+        if self._accumulates:
+            return
+        self._counts[number] += 1
+        if self._is_on and not self._is_blocked:
             self._advance()
 
-    def _place(self, number: int, gradient: torch.Tensor) -> torch.Tensor:
-        """Makes the gradient a part of the vector."""
-        part = self._parts[number]
-        if gradient.data_ptr() != part.data_ptr():
-            part.copy_(gradient)
-            self._parameters[number].grad = part
-        return part
-
     def _advance(self) -> None:
-        while self._finished > 0 and self._finished - 1 in self._seen:
-            self._finished -= 1
-        first, end = self._places[self._finished], self._places[self._handed_over]
-        if end - first >= _LEAST or (self._finished == 0 and end > 0):
-            self._hand_over(first, end - first)
-            self._handed_over = self._finished
+        first, counts, most = self._finished, self._counts, self._most
+        while first > 0 and counts[first - 1] >= most[first - 1]:
+            first -= 1
+            self._waiting += self._sizes[first]
+        self._finished = first
+        if self._handed_over and (self._waiting >= _LEAST or first == 0):
+            self._is_blocked = not all(map(self._gradients.note_place, range(first, self._handed_over)))
+            if not self._is_blocked:
+                self._hand_over_from(first)
 
-    def _refuse_second(self, number: int) -> None:
-        """Backward has added to a gradient a second time in this step."""
-        if self._mode == _ON and number < self._handed_over:
-            return
-        self._refusal = (f"a second backward() has changed the gradient of '{self._names[number]}', which the ranks already "
-                         "exchange. In the first step there was one backward: put the backwards of a step, all but the "
-                         "last, in `with averager.no_sync():`, or make the Averager without overlap=True")
-        if self._mode == _ON:
-            raise Error(USAGE, f"backward: {self._refusal}")
+    def _hand_over_from(self, first: int) -> None:
+        self._finished = self._handed_over = first
+        self._waiting = 0
+        self._hand_over(first)
 
-    def _find_changed(self) -> str:
-        """Returns which gradient has changed since backward finished it; "" if none has. A part of the vector has the
-        version of the whole."""
-        for number, (address, version) in self._seen.items():
-            gradient = self._parameters[number].grad
-            if gradient is None or gradient.is_sparse or gradient.data_ptr() != address:
-                return f"the gradient of '{self._names[number]}'"
-            if number in self._copies and not gradient.equal(self._copies[number]):
-                return f"the gradient of '{self._names[number]}'"
-            is_part = address == self._parts[number].data_ptr()
-            if gradient._version != (self._version if is_part else version):
-                return "a gradient" if is_part else f"the gradient of '{self._names[number]}'"
-        return ""
+    def hand_over_all(self) -> None:
+        """Call it before another collective call."""
+        if self._has_begun and self._handed_over:
+            for number in range(self._handed_over):
+                self._gradients.move_apart(number)
+            self._hand_over_from(0)

@@ -51,7 +51,15 @@ class ParameterVector:
     def read(self, call: str) -> None:
         """Makes `values` those of the parameters, wherever they lie now. Raises an Error if the model no longer is the one
         that the vector was made of."""
-        if not self._structure.is_known():
+        self._read(call, self._structure.is_known())
+
+    def read_in_step(self, call: str) -> None:
+        """As read, after a read at the beginning of the step. Modules that have come since are found by the next read: the
+        optimizer does not move what it does not know."""
+        self._read(call, self._structure.has_known_optimizer())
+
+    def _read(self, call: str, is_known: bool) -> None:
+        if not is_known:
             self._refuse_unknown(call)
             self._structure.note()
         if self._list_layout() != self._layout:

@@ -21,17 +21,27 @@ class Structure:
         """Takes the structure of now as the one that is known."""
         self._dictionaries: list[Any] = [each for module in self._model.modules()
                                          for each in (module._parameters, module._modules)]
-        self._objects = self._list_objects()
-        self._frozen = [each for each in self._objects if _is_parameter(each) and not self._holds(each)]
+        self._of_modules, self._of_optimizer = self._list_modules(), self._list_optimizer()
+        self._frozen = [each for each in chain(self._of_modules, self._of_optimizer)
+                        if _is_parameter(each) and not self._holds(each)]
 
-    def _list_objects(self) -> list[Any]:
-        groups = (group["params"] for group in self._optimizer.param_groups)
-        return list(chain(chain.from_iterable(map(dict.values, self._dictionaries)), chain.from_iterable(groups)))
+    def _list_modules(self) -> list[Any]:
+        return list(chain.from_iterable(map(dict.values, self._dictionaries)))
+
+    def _list_optimizer(self) -> list[Any]:
+        return list(chain.from_iterable(group["params"] for group in self._optimizer.param_groups))
 
     def is_known(self) -> bool:
-        objects = self._list_objects()
-        return len(objects) == len(self._objects) and all(map(is_, objects, self._objects)) and \
-            not any(each.requires_grad for each in self._frozen)
+        """Call it before the model computes: it looks into all modules, which are in no cache after backward."""
+        return _are_same(self._list_modules(), self._of_modules) and self.has_known_optimizer()
+
+    def has_known_optimizer(self) -> bool:
+        """Whether the parameters that the optimizer moves are still the same, and those that were frozen still are."""
+        return _are_same(self._list_optimizer(), self._of_optimizer) and not any(each.requires_grad for each in self._frozen)
+
+
+def _are_same(now: list[Any], before: list[Any]) -> bool:
+    return len(now) == len(before) and all(map(is_, now, before))
 
 
 def _is_parameter(each: Any) -> bool:
