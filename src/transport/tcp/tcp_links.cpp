@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "eave/check.h"
+#include "transport/core/backoff.h"
 #include "transport/tcp/tcp_link.h"
 
 namespace eave {
@@ -237,8 +238,8 @@ bool TcpLinks::all_have_left() {
 // A rank that closed its connections at once could destroy its last words, which others have not read yet.
 void TcpLinks::tell_end(ExitCode code) noexcept {
   try {
-    std::unique_lock lock(*mutex_, std::chrono::seconds(1));
-    if (!lock) return;
+    if (!try_lock_within(*mutex_, std::chrono::seconds(1))) return;
+    std::unique_lock lock(*mutex_, std::adopt_lock);
     is_parting_ = true;
     const int number = static_cast<int>(code);
     for (int peer = 0; peer < size_; ++peer) locked_say(peer, kEnd, std::as_bytes(std::span(&number, 1)));

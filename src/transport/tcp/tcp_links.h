@@ -54,7 +54,7 @@ class TcpLinks {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  const std::shared_ptr<std::timed_mutex>& mutex() const { return mutex_; }
+  const std::shared_ptr<std::mutex>& mutex() const { return mutex_; }
   void connect(int peer, TcpConnection connection);
   bool is_connected(int peer);
   // From now on, a rank that waits when another is lost waits for ever: somebody else ends the process. Before, its
@@ -119,7 +119,7 @@ class TcpLinks {
   void fail_if_lost();
 
   const int rank_, size_;
-  const std::shared_ptr<std::timed_mutex> mutex_ = std::make_shared<std::timed_mutex>();
+  const std::shared_ptr<std::mutex> mutex_ = std::make_shared<std::mutex>();
   std::vector<std::unique_ptr<Link>> links_;  // by rank
   std::vector<std::unique_ptr<Message>> messages_;
   std::vector<Message*> free_messages_;
