@@ -8,7 +8,7 @@
 namespace eave {
 namespace {
 
-constexpr double kSlowLink = 200e6;        // bytes per second
+constexpr double kSlowLink = 150e6;        // bytes per second; 1 Gbit/s are 119 to 126 MB/s in long sums
 constexpr double kClearlySlow = 60e6;      // a busy host alone does not make a fast link so slow
 constexpr std::size_t kShort = 32 * 1024;  // values of a sum that is timed
 constexpr std::size_t kLong = 256 * 1024;  // so many do not fit into the burst that a limited link lets pass
