@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <thread>
 
 namespace eave {
@@ -42,5 +43,14 @@ class Backoff {
   std::chrono::nanoseconds between_events_{};  // smoothed
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
+
+// Returns whether this thread has the mutex now. std::timed_mutex could wait by itself, but ThreadSanitizer of GCC 12
+// does not see pthread_mutex_clocklock, and reports the unlock.
+inline bool try_lock_within(std::mutex& mutex, std::chrono::nanoseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  for (const Backoff backoff; !mutex.try_lock(); backoff.sleep())
+    if (std::chrono::steady_clock::now() > end) return false;
+  return true;
+}
 
 }  // namespace eave

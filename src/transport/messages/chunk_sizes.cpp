@@ -8,8 +8,10 @@
 namespace eave {
 namespace {
 
-constexpr double kSlowLink = 200e6;        // bytes per second
-constexpr std::size_t kProbe = 32 * 1024;  // values
+constexpr double kSlowLink = 150e6;        // bytes per second; 1 Gbit/s are 119 to 126 MB/s in long sums
+constexpr double kClearlySlow = 60e6;      // a busy host alone does not make a fast link so slow
+constexpr std::size_t kShort = 32 * 1024;  // values of a sum that is timed
+constexpr std::size_t kLong = 256 * 1024;  // so many do not fit into the burst that a limited link lets pass
 constexpr int kProbes = 3;                 // the first one opens connections
 constexpr int kMostRanks = 256;
 
@@ -33,15 +35,18 @@ ChunkSizes agree_on_chunk_sizes(int ranks, int hosts, const std::function<void(S
                                 const std::function<double(double)>& largest) {
   const int sharing = (ranks + hosts - 1) / hosts;
   if (hosts == 1 || ranks > kMostRanks) return fast_link_chunks();
-  std::vector<float> values(kProbe);
-  double shortest = std::numeric_limits<double>::infinity();
-  for (int probe = 0; probe < kProbes; ++probe) {
-    const auto start = std::chrono::steady_clock::now();
-    sum(values);
-    shortest = std::min(shortest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  const double bytes = 2.0 * sharing * (ranks - sharing) / ranks * kProbe * sizeof(float);
-  return bytes / largest(shortest) < kSlowLink ? slow_link_chunks() : fast_link_chunks();
+  std::vector<float> values(kLong);
+  const auto bytes_per_second = [&](std::size_t count) {
+    double shortest = std::numeric_limits<double>::infinity();
+    for (int probe = 0; probe < kProbes; ++probe) {
+      const auto start = std::chrono::steady_clock::now();
+      sum(Slice(values).first(count));
+      shortest = std::min(shortest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    return 2.0 * sharing * (ranks - sharing) / ranks * static_cast<double>(count * sizeof(float)) / largest(shortest);
+  };
+  if (bytes_per_second(kShort) < kClearlySlow) return slow_link_chunks();
+  return bytes_per_second(kLong) < kSlowLink ? slow_link_chunks() : fast_link_chunks();
 }
 
 }  // namespace eave

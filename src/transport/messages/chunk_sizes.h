@@ -21,9 +21,10 @@ ChunkSizes slow_link_chunks();
 
 // Collective among `ranks` ranks. `sum` adds up values over all ranks by messages of slow_link_chunks(), whatever the
 // hosts. `largest` returns the largest number that any rank passes. If there are several hosts, the ranks time some
-// sums of 128 KiB and agree on the sizes that suit the slowest rank. This takes some 50 ms at 100 Mbit/s. More than 256
-// ranks take fast_link_chunks() without a test, because such short parts would measure the cost of messages, not the
-// links.
+// sums of 128 KiB. If these are not clearly slow, the ranks also time sums of 1 MiB, which tell a fast link on a busy
+// host from one of 1 Gbit/s. All take the sizes that suit the slowest rank. This takes some 50 ms at 100 Mbit/s, and 30
+// ms at 1 Gbit/s. More than 256 ranks take fast_link_chunks() without a test, because such short parts would measure
+// the cost of messages, not the links.
 ChunkSizes agree_on_chunk_sizes(int ranks, int hosts, const std::function<void(Slice)>& sum,
                                 const std::function<double(double)>& largest);
 

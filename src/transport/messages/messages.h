@@ -26,15 +26,15 @@ class Messages {
   // Messages in flight, as the library names them. Their bytes stay alive until they are completed.
   using Requests = std::vector<std::uintptr_t>;
 
-  Messages(int rank, int size, std::shared_ptr<std::timed_mutex> mutex)
+  Messages(int rank, int size, std::shared_ptr<std::mutex> mutex)
       : rank_(rank), size_(size), mutex_(std::move(mutex)) {}
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;
   virtual ~Messages() = default;
   int rank() const { return rank_; }
   int size() const { return size_; }
-  std::timed_mutex& mutex() { return *mutex_; }
-  const std::shared_ptr<std::timed_mutex>& shared_mutex() const { return mutex_; }
+  std::mutex& mutex() { return *mutex_; }
+  const std::shared_ptr<std::mutex>& shared_mutex() const { return mutex_; }
 
   // The caller holds mutex(). Long messages go in pieces of at most `piece` bytes, the same on both sides. Zero bytes
   // are a message too. `tag` < 64.
@@ -85,7 +85,7 @@ class Messages {
   }
 
   const int rank_, size_;
-  const std::shared_ptr<std::timed_mutex> mutex_;
+  const std::shared_ptr<std::mutex> mutex_;
 };
 
 }  // namespace eave

@@ -18,7 +18,7 @@ constexpr int kTries = 4;  // attempts to get in_mpi in one call of the channel
 
 }  // namespace
 
-MpiControl::MpiControl(MPI_Comm job, std::shared_ptr<std::timed_mutex> in_mpi) : in_mpi_(std::move(in_mpi)) {
+MpiControl::MpiControl(MPI_Comm job, std::shared_ptr<std::mutex> in_mpi) : in_mpi_(std::move(in_mpi)) {
   int size = 0;
   EAVE_MPI(MPI_Comm_dup(job, &communicator_));
   EAVE_MPI(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN));

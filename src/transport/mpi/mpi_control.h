@@ -17,7 +17,7 @@ namespace eave {
 class MpiControl final : public ControlChannel {
  public:
   // Collective. Duplicates `job`, which has MPI_ERRORS_RETURN set.
-  MpiControl(MPI_Comm job, std::shared_ptr<std::timed_mutex> in_mpi);
+  MpiControl(MPI_Comm job, std::shared_ptr<std::mutex> in_mpi);
   MpiControl(const MpiControl&) = delete;
   MpiControl& operator=(const MpiControl&) = delete;
 
@@ -39,7 +39,7 @@ class MpiControl final : public ControlChannel {
   void send_all();
   bool take(ControlMessage& message, int& from);
 
-  const std::shared_ptr<std::timed_mutex> in_mpi_;
+  const std::shared_ptr<std::mutex> in_mpi_;
   MPI_Comm communicator_ = MPI_COMM_NULL;
   std::vector<int> posted_;  // how many messages, by rank
   int taken_ = 0;

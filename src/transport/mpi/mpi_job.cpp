@@ -117,12 +117,12 @@ class MpiSession {
   }
   MPI_Comm communicator() const { return communicator_; }
   ControlChannel* control() { return control_ ? &*control_ : nullptr; }
-  const std::shared_ptr<std::timed_mutex>& in_mpi() const { return in_mpi_; }
+  const std::shared_ptr<std::mutex>& in_mpi() const { return in_mpi_; }
 
  private:
   MPI_Comm communicator_ = MPI_COMM_NULL;
   bool is_own_ = true;
-  const std::shared_ptr<std::timed_mutex> in_mpi_ = std::make_shared<std::timed_mutex>();
+  const std::shared_ptr<std::mutex> in_mpi_ = std::make_shared<std::mutex>();
   std::optional<MpiControl> control_;
 };
 

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "transport/core/backoff.h"
 #include "transport/mpi/mpi_library.h"
 
 namespace eave {
@@ -30,7 +31,7 @@ MPI_Request request_of(std::uintptr_t name) {
 }
 
 template <int (*ask)(MPI_Comm, int*)>
-int ask_mpi(MPI_Comm communicator, std::timed_mutex& in_mpi) {
+int ask_mpi(MPI_Comm communicator, std::mutex& in_mpi) {
   const std::lock_guard lock(in_mpi);
   int answer = 0;
   EAVE_MPI(ask(communicator, &answer));
@@ -39,7 +40,7 @@ int ask_mpi(MPI_Comm communicator, std::timed_mutex& in_mpi) {
 
 }  // namespace
 
-MpiMessages::MpiMessages(MPI_Comm communicator, std::shared_ptr<std::timed_mutex> in_mpi)
+MpiMessages::MpiMessages(MPI_Comm communicator, std::shared_ptr<std::mutex> in_mpi)
     : Messages(ask_mpi<MPI_Comm_rank>(communicator, *in_mpi), ask_mpi<MPI_Comm_size>(communicator, *in_mpi), in_mpi),
       communicator_(communicator) {
   const std::lock_guard lock(mutex());
@@ -124,7 +125,7 @@ void MpiMessages::abort(ExitCode code) noexcept {
   } catch (const std::system_error&) {
     std::_Exit(static_cast<int>(code));  // no thread to be had; the launcher ends the other ranks
   }
-  if (mutex().try_lock_for(std::chrono::seconds(1))) MPI_Abort(communicator_, static_cast<int>(code));
+  if (try_lock_within(mutex(), std::chrono::seconds(1))) MPI_Abort(communicator_, static_cast<int>(code));
   std::_Exit(static_cast<int>(code));
 }
 

@@ -16,7 +16,7 @@ namespace eave {
 class MpiMessages final : public Messages {
  public:
   // `communicator` is not owned and has MPI_ERRORS_RETURN set. Nobody else uses it.
-  MpiMessages(MPI_Comm communicator, std::shared_ptr<std::timed_mutex> in_mpi);
+  MpiMessages(MPI_Comm communicator, std::shared_ptr<std::mutex> in_mpi);
 
   bool advance(Requests& requests) override;
   void await_any(Bytes bytes, int tag) override;

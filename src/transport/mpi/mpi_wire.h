@@ -17,7 +17,7 @@ class MpiWire final : public MessageWire {
   // Collective over `communicator`. The communicator is not owned, has MPI_ERRORS_RETURN set, and nobody else uses it.
   // Every thread of this process that calls MPI holds `in_mpi`.
   explicit MpiWire(MPI_Comm communicator, MpiWireSettings settings = {},
-                   std::shared_ptr<std::timed_mutex> in_mpi = std::make_shared<std::timed_mutex>())
+                   std::shared_ptr<std::mutex> in_mpi = std::make_shared<std::mutex>())
       : MessageWire(std::make_unique<MpiMessages>(communicator, std::move(in_mpi)), std::move(settings)) {}
 };
 

@@ -17,21 +17,27 @@ constexpr std::size_t kEdge = kTag + kHeader;
 constexpr std::size_t kMessagesAtOnce = 8, kReadsAtOnce = 16;
 // Short messages wait for others until so many bytes have come together. A message of a fast link is longer than that.
 constexpr std::size_t kMostHeld = std::size_t{48} << 10;
+// One call writes no message that begins behind so many bytes: the bytes still lie in the cache when they are copied.
+constexpr std::size_t kWrittenAtOnce = std::size_t{64} << 10;
 
 }  // namespace
 
-// The code is computed here, at once: the bytes are likely to be in the cache, and they may not change any more.
 void TcpLinks::locked_queue(Link& link, Message* message) {
-  link.out_mac.begin();
-  link.out_mac.add(std::as_bytes(std::span(&message->header, 1)));
-  link.out_mac.add({message->bytes, message->header.length});
-  message->tag = link.out_mac.end();
   (link.last ? link.last->next : link.first) = message;
   link.last = message;
   link.held += kHeader + message->header.length + kTag;
   if (holds_sends_ && !message->is_word && link.held < kMostHeld) return;
   if (!link.is_full) locked_write(link);
   if (link.first) locked_end_pause();  // the thread that pauses is to write the rest
+}
+
+// Right before the kernel copies the bytes: so a message that waited for its turn is loaded into the cache once.
+void TcpLinks::locked_add_tag(Link& link, Message& message) {
+  if (std::exchange(message.has_tag, true)) return;
+  link.out_mac.begin();
+  link.out_mac.add(std::as_bytes(std::span(&message.header, 1)));
+  link.out_mac.add({message.bytes, message.header.length});
+  message.tag = link.out_mac.end();
 }
 
 void TcpLinks::locked_write(Link& link) {
@@ -46,7 +52,8 @@ void TcpLinks::locked_write(Link& link) {
       if (skipped < length) parts[count++] = {static_cast<std::byte*>(bytes) + skipped, length - skipped};
       whole += length - skipped;
     };
-    for (Message* each = link.first; each && count + 3 <= parts.size(); each = each->next) {
+    for (Message* each = link.first; each && count + 3 <= parts.size() && whole < kWrittenAtOnce; each = each->next) {
+      locked_add_tag(link, *each);
       add(&each->header, kHeader);
       add(each->bytes, each->header.length);
       add(each->tag.data(), kTag);

@@ -22,7 +22,8 @@ enum TcpWord { kControl = 1, kGoodbye, kEnd };  // tags of channel 0
 struct TcpLinks::Message {
   TcpHeader header;
   std::byte* bytes = nullptr;  // of a sent message, only read
-  MacTag tag{};
+  MacTag tag{};                // computed right before the first byte is written
+  bool has_tag = false;
   std::array<std::byte, sizeof(ControlMessage)> own{};  // the bytes of a word
   bool is_word = false;                                 // forgotten once it is sent
   bool is_done = false;

@@ -13,12 +13,16 @@
 #include <tuple>
 
 #include "eave/check.h"
+#include "transport/core/backoff.h"
 #include "transport/tcp/tcp_link.h"
 
 namespace eave {
 namespace {
 
 constexpr std::chrono::milliseconds kEndNeeds{300};
+// How long pause() looks for a message before it sleeps. A message of a fast link comes sooner.
+constexpr std::chrono::microseconds kLooks{50};
+constexpr int kMostWithoutLooking = 63;  // pauses in a row
 // Per connection. They are made beforehand, so that a job allocates none after its first steps.
 constexpr std::size_t kBuffers = 32, kMessages = 128;
 constexpr int kMostPreparedRanks = 16;  // jobs of more ranks take memory when they first need it
@@ -65,7 +69,7 @@ TcpLinks::Message* TcpLinks::locked_new_message() {
   }
   Message* const message = free_messages_.back();
   free_messages_.pop_back();
-  message->is_word = message->is_done = false;
+  message->is_word = message->is_done = message->has_tag = false;
   message->next = nullptr;
   return message;
 }
@@ -158,14 +162,31 @@ void TcpLinks::await_end() {
 
 void TcpLinks::stop_watching() noexcept { ::eventfd_write(wake_.descriptor(), 1); }
 
+// During a sum, the next message is often near. Then sleeping, and being woken by the rank that sends, costs both ranks
+// more than looking for the message. If the looks were in vain, as on slow links, the next pauses sleep at once.
+bool TcpLinks::look_for_events() {
+  if (without_looking_ > 0 && --without_looking_ > 0) return false;
+  const auto end = TcpClock::now() + kLooks;
+  do {
+    if (!await_any_of(wanted_, {})) continue;
+    vain_looks_ = 0;
+    return true;
+  } while (TcpClock::now() < end);
+  vain_looks_ = std::min(2 * vain_looks_ + 1, kMostWithoutLooking);
+  without_looking_ = vain_looks_ + 1;
+  return false;
+}
+
 void TcpLinks::pause(std::chrono::nanoseconds at_most) {
+  bool is_near = false;
   {
     const std::lock_guard lock(*mutex_);
     if (locked_list(wanted_)) at_most = {};  // what has left may be what the caller waits for
     is_paused_ = at_most.count() > 0;
+    is_near = is_paused_ && holds_sends_;
   }
   wanted_.push_back({end_pause_.descriptor(), POLLIN, 0});
-  const bool is_any = await_any_of(wanted_, at_most);
+  const bool is_any = (is_near && look_for_events()) || await_any_of(wanted_, at_most);
   if (is_any && wanted_.back().revents != 0) {
     eventfd_t calls = 0;
     ::eventfd_read(end_pause_.descriptor(), &calls);
@@ -237,8 +258,8 @@ bool TcpLinks::all_have_left() {
 // A rank that closed its connections at once could destroy its last words, which others have not read yet.
 void TcpLinks::tell_end(ExitCode code) noexcept {
   try {
-    std::unique_lock lock(*mutex_, std::chrono::seconds(1));
-    if (!lock) return;
+    if (!try_lock_within(*mutex_, std::chrono::seconds(1))) return;
+    std::unique_lock lock(*mutex_, std::adopt_lock);
     is_parting_ = true;
     const int number = static_cast<int>(code);
     for (int peer = 0; peer < size_; ++peer) locked_say(peer, kEnd, std::as_bytes(std::span(&number, 1)));

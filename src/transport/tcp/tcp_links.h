@@ -54,7 +54,7 @@ class TcpLinks {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  const std::shared_ptr<std::timed_mutex>& mutex() const { return mutex_; }
+  const std::shared_ptr<std::mutex>& mutex() const { return mutex_; }
   void connect(int peer, TcpConnection connection);
   bool is_connected(int peer);
   // From now on, a rank that waits when another is lost waits for ever: somebody else ends the process. Before, its
@@ -102,6 +102,7 @@ class TcpLinks {
   Message* locked_new_message();
   void locked_queue(Link& link, Message* message);
   void locked_say(int to, int word, ConstBytes bytes);
+  void locked_add_tag(Link& link, Message& message);
   void locked_write(Link& link);
   void locked_read(Link& link);
   bool locked_consume(Link& link, std::size_t got);
@@ -115,11 +116,12 @@ class TcpLinks {
   // Writes what has been held. Returns whether there was something.
   bool locked_list(std::vector<pollfd>& wanted);
   void locked_move(const std::vector<pollfd>& wanted);
+  bool look_for_events();
   bool all_have_left();
   void fail_if_lost();
 
   const int rank_, size_;
-  const std::shared_ptr<std::timed_mutex> mutex_ = std::make_shared<std::timed_mutex>();
+  const std::shared_ptr<std::mutex> mutex_ = std::make_shared<std::mutex>();
   std::vector<std::unique_ptr<Link>> links_;  // by rank
   std::vector<std::unique_ptr<Message>> messages_;
   std::vector<Message*> free_messages_;
@@ -132,6 +134,7 @@ class TcpLinks {
   bool is_parting_ = false;
   bool holds_sends_ = false;
   bool is_paused_ = false;  // a thread waits in pause() and does not know what other threads have moved since
+  int vain_looks_ = 0, without_looking_ = 0;  // of pause()
   std::vector<pollfd> wanted_, wanted_by_watch_;
   Socket wake_, end_pause_;  // eventfds, which wake the watch thread and the one in pause()
 };
