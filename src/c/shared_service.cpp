@@ -22,23 +22,21 @@ std::int64_t SharedService::take_number() {
 void SharedService::serve(std::int64_t number, Service* service) {
   std::unique_lock lock(mutex_);
   if (service) services_[number] = service;
-  const bool answers = service || services_.size() > services_.count(number);
+  const bool answers = service != nullptr || services_.size() > services_.count(number);
   lock.unlock();
   transport_.serve(answers ? this : nullptr);
   lock.lock();
   if (!service) services_.erase(number);
 }
 
+// Ends the whole service, because a request of this averager may be in flight whose reply depends on the rank's
+// answers. The transport then stops waiting for that reply.
 void SharedService::withdraw(std::int64_t number) noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    services_.erase(number);
-    if (!services_.empty()) return;
-  }
   transport_.withdraw();
+  const std::lock_guard lock(mutex_);
+  services_.erase(number);
 }
 
-// A request to an averager that an exception has ended stays unanswered.
 bool SharedService::answer(int from, std::int64_t key, Slice values) {
   const std::lock_guard lock(mutex_);
   const auto found = services_.find(key >> kKeyBits);

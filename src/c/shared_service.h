@@ -23,6 +23,7 @@ class SharedService final : public Service {
 
   // Collective. As Transport::serve, for one averager.
   void serve(std::int64_t number, Service* service);
+  // As Transport::withdraw. The other averagers of this rank get no answers either until the next serve().
   void withdraw(std::int64_t number) noexcept;
 
   bool answer(int from, std::int64_t key, Slice values) override;
