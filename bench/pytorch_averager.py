@@ -25,6 +25,7 @@ from torch.distributed.optim import PostLocalSGDOptimizer
 import eave
 import pytorch_gpt
 import pytorch_steps
+from peers import torchft_diloco
 
 WARM_UP = 4  # the first step of an Averager only looks on; DDP arranges its buckets anew at the second
 PORT = 29500
@@ -97,7 +98,7 @@ def begin_memory():
 
 
 def make_case(case, model, optimizer):
-    """(module, step, averager) of a case."""
+    """(module, step, what close() ends) of a case."""
     if case in METHODS:
         averager = eave.Averager(model, optimizer, case.split("-late")[0], **METHODS[case])
         return model, averager.step, averager
@@ -105,6 +106,9 @@ def make_case(case, model, optimizer):
         return pytorch_job.wrap(model), optimizer.step, None
     if case == "post-local":
         return model, PostLocalSGDOptimizer(optimizer, PeriodicModelAverager(period=TAU, warmup_steps=0)).step, None
+    if case == "torchft":
+        peer = torchft_diloco.Diloco(model, optimizer, eave.rank(), eave.size(), sys.argv[3], TAU)
+        return model, peer.step, peer
     return model, optimizer.step, None
 
 

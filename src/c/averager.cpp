@@ -8,6 +8,7 @@
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "c/job_guard.h"
+#include "c/shared_service.h"
 #include "c/stderr_message.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
@@ -19,8 +20,6 @@ namespace {
 
 // The averager with a device on the transport of this thread's rank: a transport has one device at a time.
 thread_local const void* gpu_in_use = nullptr;
-// The transport of this thread's rank on which an averager answers requests: it has one service at a time.
-thread_local const Transport* served = nullptr;
 
 ReplicaComparisonSettings comparison_settings(const Transport& transport, const AveragerOptions& options) {
   ReplicaComparisonSettings settings;
@@ -46,7 +45,6 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
     if (options_.kind->traits.only_one_rank && transport.size() > 1)
       throw Error(ExitCode::kUsage, "communicator=" + options_.kind->name + " is for one rank");
     gate_.emplace(transport, options_.values);
-    refuse_second_service(transport);
     if (const auto text = limit()) limit_from(*text, "the options");
     open_gpu(parameters, gradients);
   });
@@ -62,7 +60,6 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
   replica_.device->wait();
   refuse_what_is_not_finite();
   first_ = hash_of(parameters);
-  if (traits().exchanges == ExchangePattern::kRequests) served = served_ = &transport;
 }
 
 // Checked before the first step, because later the optimizer would seem to be the cause. Here all ranks have rank 0's
@@ -74,19 +71,7 @@ void Averager::refuse_what_is_not_finite() {
                     "the model finite values, or load a checkpoint that has them");
 }
 
-void Averager::refuse_second_service(const Transport& transport) const {
-  if (traits().exchanges == ExchangePattern::kRequests && served == &transport)
-    throw Error(ExitCode::kUsage, "another averager whose ranks send requests to a center is open: close it before " +
-                                      options_.kind->name + " is opened, or take a method such as easgd or local-sgd");
-}
-
-void Averager::stop_serving() {
-  if (served_ && served == served_) served = nullptr;
-  served_ = nullptr;
-}
-
 Averager::~Averager() {
-  stop_serving();
   if (observer_) observer_->averager_is_gone();
   if (gpu_in_use == this) gpu_in_use = nullptr;
 }
@@ -137,7 +122,9 @@ void Averager::open_gpu(Slice parameters, Slice gradients) {
 // Uses NCCL if every rank has its own GPU, as `eave train` does.
 void Averager::attach_gpu(Transport& transport) {
   if (gpu_ && transport.name() == "mpi") nccl_ = make_nccl_transport(transport, NcclUse::kWherePossible);
-  counting_ = make_counting_transport(nccl_ ? *nccl_ : transport);
+  Transport& inner = nccl_ ? *nccl_ : transport;
+  if (traits().exchanges == ExchangePattern::kRequests) serving_ = std::make_unique<ServingTransport>(inner, transport);
+  counting_ = make_counting_transport(serving_ ? *serving_ : inner);
   if (!gpu_) return;
   attachment_.emplace(*counting_, *gpu_);
   gpu_in_use = this;

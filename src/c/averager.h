@@ -89,7 +89,7 @@ class Averager {
   // Whether all ranks must take the same number of steps, because a rank that takes fewer would keep others waiting.
   bool needs_equal_steps() const;
   // Whether the next step is the first one, in which all ranks begin to answer requests.
-  bool begins_to_serve() const { return served_ && !has_begun_; }
+  bool begins_to_serve() const { return serving_ && !has_begun_; }
   // The option limit-step: how long a rank waits for another. nullopt: unchanged.
   std::optional<std::string> limit() const;
   std::size_t size() const { return replica_.parameters.size(); }
@@ -120,8 +120,6 @@ class Averager {
   bool has_other_end() const;
   void refuse_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) const;
 
-  void refuse_second_service(const Transport& transport) const;
-  void stop_serving();
   void open_gpu(Slice parameters, Slice gradients);
   void attach_gpu(Transport& transport);
   void make_communicator(const std::vector<std::string>& hosts, std::int64_t first_step = 0);
@@ -166,8 +164,9 @@ class Averager {
   double distance_from(ConstSlice center);
 
   AveragerOptions options_;
-  std::unique_ptr<Device> gpu_;      // nullptr: all values are in host memory
-  std::unique_ptr<Transport> nccl_;  // nullptr: uses the session's transport
+  std::unique_ptr<Device> gpu_;         // nullptr: all values are in host memory
+  std::unique_ptr<Transport> nccl_;     // nullptr: uses the session's transport
+  std::unique_ptr<Transport> serving_;  // nullptr: the method sends no requests
   std::unique_ptr<CountingTransport> counting_;
   std::optional<Attachment> attachment_;
   ReplicaView replica_;
@@ -179,7 +178,6 @@ class Averager {
   int workers_ = 1;
   Step step_;
   StepObserver* observer_ = nullptr;
-  const Transport* served_ = nullptr;  // set if this averager answers requests there
   Stage stage_ = Stage::kBetweenSteps;
   std::size_t ready_ = 0;                    // in this step the gradients from here on have been handed over
   bool are_ready_finite_ = true;             // whether these gradients are finite

@@ -146,7 +146,6 @@ void Averager::finish() {
   }
   warn_of_few_exchanges();
   communicator_->finish();
-  stop_serving();
   replica_.device->wait();
 }
 

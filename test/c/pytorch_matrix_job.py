@@ -202,13 +202,34 @@ def hold_distributed_data_parallel_averages_within_groups_and_eave_over_all_rank
             refused("exchanges with each rank by itself", lambda: open_averager(model, optimizer, communicator))
 
 
-def hold_a_second_center_that_answers_requests_is_refused():
-    first, second = network(), network()
-    averager = open_averager(first, torch.optim.SGD(first.parameters(), lr=0.1), "easgd-async")
-    refused("another averager whose ranks send requests to a center is open",
-            lambda: open_averager(second, torch.optim.SGD(second.parameters(), lr=0.1), "easgd-async"))
-    averager.close()
-    open_averager(second, torch.optim.SGD(second.parameters(), lr=0.1), "easgd-async")
+def hold_two_centers_answer_requests_at_a_time():
+    """As in a GAN: two averagers of asynchronous methods end with the bits that each has by itself."""
+    def train(makes):
+        made = []
+        for seed, communicator in makes:
+            model = network(seed)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            made.append((model, optimizer, open_averager(model, optimizer, communicator, tau=2, async_order="round-robin")))
+        for step in range(6):
+            for model, optimizer, averager in made:
+                averager.begin_step()
+                optimizer.zero_grad()
+                loss_of(model, step).backward()
+                averager.step()
+        found = []
+        for model, _, averager in made:
+            with averager.consensus():
+                found.append(torch.nn.utils.parameters_to_vector(model.parameters()).detach().clone())
+        made[0][2].close()
+        for _, _, averager in made[1:]:
+            with averager.consensus():
+                pass
+            averager.close()
+        return found
+
+    makes = (1, "easgd-async"), (2, "downpour")
+    both = train(makes)
+    assert torch.equal(both[0], train(makes[:1])[0]) and torch.equal(both[1], train(makes[1:])[0])
 
 
 run_cases({**globals(), **vars(pytorch_input_rows), **vars(pytorch_precision_rows), **vars(pytorch_sampler_rows)})

@@ -17,7 +17,7 @@ from ._ranks import stop
 
 TURN = 0.25  # seconds by which each rank waits longer than the one before; ending all ranks takes less
 MOST_TURNS = 6
-PATIENCE = 5  # seconds that the process has to end by itself after an exception
+PATIENCE = 5  # seconds that the process has to end by itself after an exception, and rank 0 to end all ranks
 
 _code: Optional[int] = None  # exit code of the exception that ends this process
 
@@ -60,11 +60,13 @@ def _end_all_later(code: int) -> None:
 def _hook(kind: type[BaseException], exception: BaseException, trace: Optional[TracebackType],
           former: Any = sys.excepthook) -> None:
     """The sys.excepthook. Ranks often fail alike, so each waits its turn: the lowest rank prints its traceback, and
-    ends the other ranks before theirs."""
+    ends the other ranks before theirs. The mpirun of Open MPI 4 may hang if two ranks end the job at a time, so ranks
+    whose error rank 0 prints leave that to rank 0."""
     global _code
+    is_told_elsewhere = isinstance(exception, Error) and _is_told_elsewhere(exception)
     if not is_alone():
-        time.sleep(TURN * min(_rank(), MOST_TURNS))
-    if not (isinstance(exception, Error) and _is_told_elsewhere(exception)):
+        time.sleep(PATIENCE if is_told_elsewhere else TURN * min(_rank(), MOST_TURNS))
+    if not is_told_elsewhere:
         former(kind, exception, trace)
     _code = exception.code if isinstance(exception, Error) else 130 if issubclass(kind, KeyboardInterrupt) else 1
     if not is_alone():

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing
 import os
 from typing import Sequence
 
@@ -10,14 +11,29 @@ from ._library import call, job, load
 from ._meeting import meeting
 
 
+OF_RANK = "EAVE_PROCESS_OF_RANK"  # the process id of a rank, for processes that multiprocessing starts from it
+
+
+def _refuse_process_of_rank() -> None:
+    """Raises an Error in a worker of a data loader that has been spawned. It runs the program's file anew, down to
+    `if __name__ == "__main__":`, has the rank's environment, and would wait for the job's ranks for ever."""
+    parent = multiprocessing.parent_process()  # None while the file runs
+    is_beginning = getattr(multiprocessing.current_process(), "_inheriting", False)
+    if OF_RANK in os.environ and (is_beginning or (parent and os.environ[OF_RANK] == str(parent.pid))):
+        raise Error(USAGE, "this process was started by a rank, as a worker of a data loader is, and is no part of the job: "
+                           'call eave in that rank alone, in the file below `if __name__ == "__main__":`')
+
+
 def start(transport: str = "auto") -> None:
     """Collective. Joins the ranks that the launcher started. The first Averager calls it if nothing has called it
     yet."""
     load()
     if job.place is None:
+        _refuse_process_of_rank()
         with meeting(transport):
             call("start", transport.encode())
         job.place, job.process = (job.library.eave_rank(), job.library.eave_size()), os.getpid()
+        os.environ[OF_RANK] = str(job.process)
 
 
 def stop() -> None:

@@ -8,6 +8,7 @@ import types
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from ._averager import Averager
+from ._error import USAGE, Error
 from ._library import MOVES_PARAMETERS
 from ._ranks import start
 
@@ -24,6 +25,14 @@ def start_alone() -> None:
     start()
     for name in [name for name in os.environ if name in _NAMES or name.startswith(_LAUNCHERS)]:
         del os.environ[name]
+
+
+def refuse_scaler(scaler: Any) -> None:
+    """Raises an Error if the library steps through a GradScaler, as it does with fp16 on a GPU. A scaler decides on each
+    rank by itself whether to take the step, so one rank would leave out a step for which the other ones wait."""
+    if scaler is not None and scaler.is_enabled():
+        raise Error(USAGE, "fp16 in a training library steps through its own GradScaler, on each rank by itself: train with "
+                           "bf16, or in a loop of your own with scaler.step(averager)", is_shared=True)
 
 
 def average_gradients(averager: Averager) -> bool:

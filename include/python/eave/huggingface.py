@@ -18,7 +18,7 @@ from transformers import TrainerCallback
 from ._averager import Averager
 from ._error import USAGE, Error
 from ._ranks import rank
-from ._trainer_libraries import end_with_consensus, start_alone, step_through
+from ._trainer_libraries import end_with_consensus, refuse_scaler, start_alone, step_through
 
 
 class AveragerCallback(TrainerCallback):
@@ -36,6 +36,7 @@ class AveragerCallback(TrainerCallback):
         state.is_world_process_zero = state.is_local_process_zero = rank() == 0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, *, model: Any, optimizer: Any, **_: Any) -> None:
+        refuse_scaler(getattr(optimizer, "scaler", None))
         self._optimizer = getattr(optimizer, "optimizer", optimizer)  # without Accelerate's wrapper
         self._averager = Averager(model, self._optimizer, self._method, **self._options)
         self._longest, args.max_grad_norm = args.max_grad_norm or 0.0, 0.0  # the Trainer would clip each rank's own gradient

@@ -17,7 +17,7 @@ from lightning.pytorch.utilities import rank_zero_only
 
 from ._averager import Averager
 from ._ranks import rank
-from ._trainer_libraries import average_gradients, end_with_consensus, start_alone, step_through
+from ._trainer_libraries import average_gradients, end_with_consensus, refuse_scaler, start_alone, step_through
 
 
 class AveragerCallback(Callback):
@@ -29,6 +29,7 @@ class AveragerCallback(Callback):
         self._method, self._options = communicator, options
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        refuse_scaler(getattr(trainer.precision_plugin, "scaler", None))
         self._averager = Averager(pl_module, trainer.optimizers[0], self._method, **self._options)
         step_through(self._averager, trainer.optimizers[0])
 
