@@ -8,6 +8,7 @@
 #include "app/options/shared_options.h"
 #include "base/files/user_path.h"
 #include "eave/check.h"
+#include "report/compare/evaluation_cost.h"
 #include "report/read/run_reader.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
@@ -60,6 +61,20 @@ std::vector<RunSummary> read_summaries(const std::vector<std::string>& directori
   return rows;
 }
 
+// Runs whose metrics cannot be read are left out: their summaries are shown all the same.
+std::string cost_of_evaluations(const std::vector<std::string>& directories) {
+  std::vector<RunRecord> runs;
+  for (const std::filesystem::path directory : directories) {
+    try {
+      if (holds_run(directory)) runs.push_back(read_run(directory));
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  const std::string cost = evaluation_cost(runs);
+  return cost.empty() ? "" : "\n" + cost + "\n";
+}
+
 }  // namespace
 
 int summary_command(const std::vector<std::string>& words, const char* const*) {
@@ -67,7 +82,7 @@ int summary_command(const std::vector<std::string>& words, const char* const*) {
   SummaryRequest request;
   const auto summarise = [&] {
     const std::vector<RunSummary> rows = read_summaries(request.directories);
-    std::fputs(summary_table(rows).c_str(), stdout);
+    std::fputs((summary_table(rows) + cost_of_evaluations(request.directories)).c_str(), stdout);
     if (request.values.has("json")) write_summaries(OutputPath::of_person(request.values.text("json")), rows);
   };
   return run_command_once(

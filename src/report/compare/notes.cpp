@@ -5,6 +5,7 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "report/compare/comparison.h"
+#include "report/compare/evaluation_cost.h"
 #include "report/record/config.h"
 #include "report/text/terminal.h"
 
@@ -130,7 +131,8 @@ std::vector<std::string> notes_on(const Comparison& comparison) {
   std::vector<std::string> notes = {
       on_unfinished(comparison),     on_data(comparison),     on_learning_rates(comparison),
       on_repeated_seeds(comparison), on_speedups(comparison), on_few_evaluations(comparison),
-      on_edges(comparison),          on_tuning(comparison),   on_chance(comparison)};
+      on_edges(comparison),          on_tuning(comparison),   evaluation_cost(comparison.runs),
+      on_chance(comparison)};
   std::erase(notes, "");
   return notes;
 }
