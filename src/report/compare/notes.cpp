@@ -113,6 +113,14 @@ std::string on_tuning(const Comparison& comparison) {
          (is_unequal ? " Not all methods tried equally many." : "");
 }
 
+std::string on_tuned_options(const Comparison& comparison) {
+  std::vector<std::string> costs;
+  for (const Variant& variant : comparison.variants) {
+    for (const std::string& cost : variant.option_tuning) costs.push_back(variant.label + ", " + cost);
+  }
+  return costs.empty() ? "" : "Other values of a method's own options took, besides the best: " + listed(costs) + ".";
+}
+
 std::string on_chance(const Comparison& comparison) {
   const auto is_tested = [](const MethodCell& cell) {
     return std::ranges::any_of(cell.by, [](const auto& each) {
@@ -128,11 +136,12 @@ std::string on_chance(const Comparison& comparison) {
 }  // namespace
 
 std::vector<std::string> notes_on(const Comparison& comparison) {
-  std::vector<std::string> notes = {
-      on_unfinished(comparison),     on_data(comparison),     on_learning_rates(comparison),
-      on_repeated_seeds(comparison), on_speedups(comparison), on_few_evaluations(comparison),
-      on_edges(comparison),          on_tuning(comparison),   evaluation_cost(comparison.runs),
-      on_chance(comparison)};
+  std::vector<std::string> notes = {on_unfinished(comparison),     on_data(comparison),
+                                    on_learning_rates(comparison), on_repeated_seeds(comparison),
+                                    on_speedups(comparison),       on_few_evaluations(comparison),
+                                    on_edges(comparison),          on_tuning(comparison),
+                                    on_tuned_options(comparison),  evaluation_cost(comparison.runs),
+                                    on_chance(comparison)};
   std::erase(notes, "");
   return notes;
 }
