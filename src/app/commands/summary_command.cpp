@@ -8,7 +8,7 @@
 #include "app/options/shared_options.h"
 #include "base/files/user_path.h"
 #include "eave/check.h"
-#include "report/compare/evaluation_cost.h"
+#include "report/compare/comparison.h"
 #include "report/read/run_reader.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"

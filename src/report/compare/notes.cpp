@@ -5,7 +5,6 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "report/compare/comparison.h"
-#include "report/compare/evaluation_cost.h"
 #include "report/record/config.h"
 #include "report/text/terminal.h"
 
@@ -133,7 +132,31 @@ std::string on_chance(const Comparison& comparison) {
          "pairs). Seeds are compared in pairs if their results rise and fall together, otherwise by Welch's t-test.";
 }
 
+constexpr double kLeastShareOfEvaluations = 0.01;
+
+std::string share_text(double share) { return decimal_text(100 * share, 1); }
+
 }  // namespace
+
+std::string evaluation_cost(const std::vector<RunRecord>& runs) {
+  double training = 0, evaluating = 0, least = 1, most = 0;
+  for (const RunRecord& run : runs) {
+    if (run.end != RunEnd::kFinished || !run.summary) continue;
+    double seconds = 0;
+    for (const EvaluationPoint& point : run.evaluations) seconds += point.record.evaluation_seconds;
+    training += run.summary->seconds;
+    evaluating += seconds;
+    const double whole = run.summary->seconds + seconds, share = whole > 0 ? seconds / whole : 0;
+    least = std::min(least, share);
+    most = std::max(most, share);
+  }
+  if (evaluating <= 0 || evaluating < kLeastShareOfEvaluations * (training + evaluating)) return "";
+  const std::string range = share_text(least) == share_text(most)
+                                ? ""
+                                : " (" + share_text(least) + " to " + share_text(most) + " % of a run)";
+  return "Evaluations took " + decimal_text(evaluating, 1) + " s besides, " +
+         share_text(evaluating / (training + evaluating)) + " % of the whole time" + range + ".";
+}
 
 std::vector<std::string> notes_on(const Comparison& comparison) {
   std::vector<std::string> notes = {on_unfinished(comparison),     on_data(comparison),

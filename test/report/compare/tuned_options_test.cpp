@@ -4,9 +4,6 @@
 
 #include <algorithm>
 
-#include "report/compare/comparison.h"
-#include "test/report/made_runs.h"
-
 namespace eave {
 namespace {
 
@@ -46,30 +43,6 @@ TEST(TunedOptions, keep_momentum_from_0_to_1) {
   EXPECT_EQ(beyond("outer-momentum", {0.5, 0.9}, 0.5), "0");
   EXPECT_EQ(beyond("outer-momentum", {0, 0.9}, 0), "");
   EXPECT_EQ(beyond("outer-momentum", {0.99, 0.9999}, 0.9999), "");
-}
-
-// Three runs of one method that differ in alpha.
-TEST(OptionTuning, tells_what_other_values_took_and_where_the_best_lies) {
-  const MadeRuns place;
-  for (const char* alpha : {"0.1", "0.2", "0.4"}) {
-    const double score = std::string(alpha) == "0.4" ? 0.9 : 0.8;
-    make_run(place, alpha,
-             {.communicator = "easgd",
-              .accuracies = std::vector<double>(10, score),
-              .settings = {{"tau", "4"}, {"alpha", alpha}}});
-  }
-  const Comparison comparison = compare_runs(read_made(place), {});
-  const auto best = std::ranges::find_if(comparison.variants, [](const Variant& each) { return !each.edges.empty(); });
-  ASSERT_NE(best, comparison.variants.end());
-  EXPECT_EQ(best->edges, std::vector<std::string>{"alpha 0.4 is the largest of 3 tried"});
-  EXPECT_EQ(best->option_tuning, std::vector<std::string>{"alpha: 3 values, 16.0 s in 2 runs"});
-  ASSERT_EQ(best->option_edges.size(), 1u);
-  EXPECT_EQ(best->option_edges[0].option, "alpha");
-  EXPECT_EQ(best->option_edges[0].tried, (std::vector<double>{0.1, 0.2, 0.4}));
-  EXPECT_TRUE(std::ranges::count(comparison.notes,
-                                 "Other values of a method's own options took, besides the best: easgd alpha=0.4 "
-                                 "tau=4, alpha: 3 values, 16.0 s in 2 runs."))
-      << comparison.notes.back();
 }
 
 }  // namespace
