@@ -7,6 +7,7 @@
 #include "app/main/launch.h"
 #include "app/options/shared_options.h"
 #include "base/files/user_path.h"
+#include "base/printable.h"
 #include "eave/check.h"
 #include "report/compare/comparison.h"
 #include "report/read/run_reader.h"
@@ -71,8 +72,7 @@ std::string cost_of_evaluations(const std::vector<std::string>& directories) {
       continue;
     }
   }
-  const std::string cost = evaluation_cost(runs);
-  return cost.empty() ? "" : "\n" + cost + "\n";
+  return evaluation_cost(runs);
 }
 
 }  // namespace
@@ -82,7 +82,9 @@ int summary_command(const std::vector<std::string>& words, const char* const*) {
   SummaryRequest request;
   const auto summarise = [&] {
     const std::vector<RunSummary> rows = read_summaries(request.directories);
-    std::fputs((summary_table(rows) + cost_of_evaluations(request.directories)).c_str(), stdout);
+    std::fputs(summary_table(rows).c_str(), stdout);
+    const std::string cost = cost_of_evaluations(request.directories);
+    if (!cost.empty()) std::printf("\n%s\n", printable(cost).c_str());
     if (request.values.has("json")) write_summaries(OutputPath::of_person(request.values.text("json")), rows);
   };
   return run_command_once(

@@ -134,8 +134,8 @@ std::string option_tuning(const std::vector<Variant*>& rivals, const Variant& be
       if (runs[run].summary) seconds += runs[run].summary->seconds;
     }
   }
-  return name + ": " + std::to_string(rivals.size()) + " values, " + decimal_text(seconds, 1) + " s in " +
-         std::to_string(count) + (count == 1 ? " run" : " runs");
+  return name + ": " + count_text(rivals.size(), "value") + ", " + decimal_text(seconds, 1) + " s in " +
+         count_text(count, "run");
 }
 
 // Variants of one method that differ in this one option: says of the best of them what the others took, and marks it if
