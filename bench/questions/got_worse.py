@@ -10,12 +10,13 @@ import statistics
 import tempfile
 
 import data_order
+import judged
 import picture
 import refused
 import table
 from trial import NETWORK, Trial, training_losses
 
-RANKS = 8
+RANKS, TEST_SAMPLES = 8, 10000
 NORMS = NETWORK.replace("5x5;", "5x5; batch_norm;")
 RIGHT = {"data": "fashion-mnist", "model": NETWORK, "epochs": 1, "momentum": 0.9, "lr": 0.005, "lr-scaling": "linear",
          "warmup-epochs": 0.1, "lr-schedule": "step", "lr-step-epochs": 0.7, "evaluate-every": 0, "on-nonfinite": "abort"}
@@ -120,25 +121,36 @@ def answer(eave, quick):
             "refusals": said, "wrong": [*bench.wrong, *check(rows), *refused.check(said)]}
 
 
+def verdicts(eave, found):
+    """By case: how much it lies above the right one, and the interval of its accuracy."""
+    names = [row["what"] for row in found["rows"]]
+    accuracy = {row["what"]: [each or 0 for each in row["accuracy"]] for row in found["rows"]}
+    said = {}
+    for row in found["rows"]:
+        right = names[row["against"]] if isinstance(row["against"], int) else row["against"]  # records of before 2026-11-24 have numbers
+        mine = accuracy[row["what"]]
+        said[row["what"]] = {"against": right and judged.lead(eave, mine, accuracy[right], TEST_SAMPLES),
+                             "interval": judged.judge(eave, {"it": mine}, TEST_SAMPLES)["cases"]["it"]}
+    return said
+
+
 def mean(row):
     return statistics.mean(each or 0 for each in row["accuracy"])
 
 
 def describe(found, row):
-    low, high = (100 * (each(accuracy or 0 for accuracy in row["accuracy"])) for each in (min, max))
-    against = "" if row["against"] is None else f"{100 * (mean(row) - mean(found[row['against']])):+.1f}"
+    judged_row = found["judged"][row["what"]]
     diverged = f", {row['accuracy'].count(None)} diverged" if None in row["accuracy"] else ""
-    return [row["what"], f"{100 * mean(row):.1f} ({low:.1f} - {high:.1f}){diverged}", against,
+    return [row["what"], table.interval(judged_row["interval"], row["accuracy"]) + diverged, table.difference(judged_row["against"]),
             *("-" if each is None else f"{each:.2f}" for each in (row["losses"][0], row["losses"][-1], row["test_loss"])),
             "warns" if row["warnings"] else "no"]
 
 
 def show(found):
-    by_name = {row["what"]: row for row in found["rows"]}
     print(f"{found['ranks']} ranks with {found['batch']} samples each, one pass over {found['samples']} samples, "
           f"{len(found['seeds'])} seeds\n")
-    table.show(["", "test accuracy in % (range)", "against right", "training loss at first", "at the end", "test loss", "eave at start"],
-               [describe(by_name, row) for row in found["rows"]])
+    table.show(["", "test accuracy in % (95 % interval)", "against right (95 % interval, * told apart)", "training loss at first", "at the end", "test loss", "eave at start"],
+               [describe(found, row) for row in found["rows"]])
     for name, each in found["refusals"].items():
         print(f"{name} (exit code {each['code']}): {each['says']}")
     for said in dict.fromkeys(said for row in found["rows"] for said in row["warnings"][:1]):

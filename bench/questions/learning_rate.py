@@ -6,11 +6,13 @@ pass. The answer says from which p on the test accuracy falls under each rule, w
 """
 import statistics
 
+import judged
 import picture
 import table
 from trial import NETWORK, Trial, data_words
 
 RANKS = (2, 4, 8, 16, 32)
+TEST_SAMPLES = 10000
 WORDS = ["--model", NETWORK, "--batch", "32", "--evaluate-every", "0", "--on-nonfinite", "abort"]
 OPTIMIZERS = {"plain SGD": (["--momentum", "0"], (0.02, 0.05, 0.1, 0.2, 0.4)),
               "momentum 0.9": (["--momentum", "0.9"], (0.005, 0.01, 0.02, 0.05, 0.1))}
@@ -40,19 +42,35 @@ def answer(eave, quick):
     for name, (momentum, rates) in OPTIMIZERS.items():
         of_one = {rate: grid.accuracies(1, [*momentum, "--lr", rate]) for rate in (rates[1:3] if quick else rates)}
         best = max(of_one, key=lambda rate: worth(of_one[rate]))
+        if not quick and best in (rates[0], rates[-1]):
+            wrong.append(f"{name}: the best rate of one rank, {best:g}, is at the edge of {rates}")
         for rule, words in RULES.items():
             of_ranks = [grid.accuracies(p, [*momentum, *words, "--lr", best]) for p in ranks]
-            rows.append({"optimizer": name, "rate": best, "rule": rule, "accuracy": [of_one[best], *of_ranks]})
+            rows.append({"optimizer": name, "rate": best, "of_one": {str(rate): each for rate, each in of_one.items()}, "rule": rule,
+                         "accuracy": [of_one[best], *of_ranks]})
         alike = [row["accuracy"][1] for row in rows[-len(RULES):]]
         if all(each == alike[0] for each in alike):
             wrong.append(f"{name}: no rule has any effect on {ranks[0]} ranks")
     return {"ranks": (1, *ranks), "seeds": grid.seeds, "rows": rows, "wrong": wrong}
 
 
+def verdicts(eave, found):
+    """For each optimizer and number of ranks: what is said of the rules."""
+    return [{"optimizer": name, "ranks": ranks,
+             **judged.judge(eave, {row["rule"]: row["accuracy"][place] for row in found["rows"] if row["optimizer"] == name},
+                            TEST_SAMPLES)}
+            for name in OPTIMIZERS for place, ranks in enumerate(found["ranks"]) if ranks > 1]
+
+
 def show(found):
-    print(f"Test accuracy in %, mean over {len(found['seeds'])} seeds (and range), one pass in all, batch 32 on each rank\n")
+    print(f"Test accuracy in %, mean over {len(found['seeds'])} seeds (95 % interval), one pass in all, batch 32 on each rank\n")
+    judged_of = {(each["optimizer"], each["ranks"], rule): values for each in found["judged"] for rule, values in each["cases"].items()}
     table.show(["optimizer, rate of one rank", "rule", *(f"p = {p}" for p in found["ranks"])],
-               [[f"{row['optimizer']}, {row['rate']:g}", row["rule"], *map(table.percent, row["accuracy"])] for row in found["rows"]])
+               [[f"{row['optimizer']}, {row['rate']:g}", row["rule"], *(
+                   table.interval(judged_of.get((row["optimizer"], ranks, row["rule"])), accuracies)
+                   for ranks, accuracies in zip(found["ranks"], row["accuracy"]))] for row in found["rows"]])
+    for each in found["judged"]:
+        print(f"- {each['optimizer']}, p = {each['ranks']}: {each['sentence']}")
 
 
 def draw(found):

@@ -8,6 +8,7 @@ rate grows with the root of the batch.
 import pathlib
 import tempfile
 
+import judged
 import photographs
 import picture
 import table
@@ -17,7 +18,8 @@ OPTIONS = ("data_dir",)
 # cnn7 with a quarter of its channels.
 NETWORK = ("conv2d 16 3x3; relu; conv2d 16 3x3; relu; max_pool 2; conv2d 32 3x3; relu; conv2d 32 3x3; relu; max_pool 2; "
            "flatten; dense 64; relu; dropout 0.5; dense 64; relu; dense classes")
-SEEDS = (1, 2)
+SEEDS = (1, 2, 3)
+TEST_SAMPLES = 2000
 LEARNT = 0.3  # guessing gets 0.1, which with 400 test photographs is 13 standard deviations lower
 
 
@@ -49,12 +51,27 @@ def seconds_of(what, trials):
 
 def answer(eave, quick, data_dir):
     with tempfile.TemporaryDirectory() as place:
-        experiment = Experiment(eave, quick, pathlib.Path(place))
+        experiment = Experiment(eave, quick, Trial.kept / "photographs" if Trial.kept else pathlib.Path(place))
         for size in experiment.sizes:
-            photographs.make(experiment.folder / str(size), size, 400 if quick else 2000, data_dir)
+            if not (experiment.folder / str(size)).exists():
+                photographs.make(experiment.folder / str(size), size, 400 if quick else TEST_SAMPLES, data_dir)
         rows = [experiment.row(size, batch) for size in experiment.sizes for batch in experiment.batches]
     return {"ranks": experiment.ranks, "seeds": experiment.seeds, "samples_of_each_rank": experiment.of_rank,
             "photographs_of": "CIFAR-10" if data_dir else "patterns", "rows": rows, "wrong": list(wrongs(rows))}
+
+
+def verdicts(eave, found):
+    """What is said of the ranks for each amount of data and batch, then of the batches, then of the amounts of data."""
+    said = []
+    for varied in (2, 1, 0):
+        groups = {}
+        for row in found["rows"]:
+            for ranks, accuracies in zip(found["ranks"], row["accuracy"]):
+                words = [f"{row['photographs']} photographs", f"batch {row['batch']}", f"p = {ranks}"]
+                case = words.pop(varied)
+                groups.setdefault(", ".join(words), {})[case] = accuracies
+        said += [{"place": place, **judged.judge(eave, cases, TEST_SAMPLES)} for place, cases in groups.items()]
+    return said
 
 
 def wrongs(rows):
@@ -65,11 +82,17 @@ def wrongs(rows):
 
 
 def show(found):
-    print(f"Test accuracy in %, mean over {len(found['seeds'])} seeds (and range), after {found['samples_of_each_rank']:,} samples of "
-          f"each rank; {found['photographs_of']}\n")
+    print(f"Test accuracy in %, mean over {len(found['seeds'])} seeds (95 % interval), after {found['samples_of_each_rank']:,} samples "
+          f"of each rank; {found['photographs_of']}\n")
+    intervals = {(each["place"], case): values for each in found["judged"] for case, values in each["cases"].items()}
     table.show(["photographs", "batch of a rank", *(f"p = {p}" for p in found["ranks"]), "ms a sample, p = 1", "waited for images"],
-               [[f"{row['photographs']:,}", str(row["batch"]), *map(table.percent, row["accuracy"]), f"{row['ms_of_a_sample']:.2f}",
-                 ", ".join(f"{100 * share:.1f} %" for share in row["waited_for_images"])] for row in found["rows"]])
+               [[f"{row['photographs']:,}", str(row["batch"]),
+                 *(table.interval(intervals.get((f"{row['photographs']} photographs, batch {row['batch']}", f"p = {p}")), each)
+                   for p, each in zip(found["ranks"], row["accuracy"])),
+                 f"{row['ms_of_a_sample']:.2f}", ", ".join(f"{100 * share:.1f} %" for share in row["waited_for_images"])]
+                for row in found["rows"]])
+    for each in found["judged"]:
+        print(f"- {each['place']}: {each['sentence']}")
 
 
 def draw(found):

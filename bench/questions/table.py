@@ -20,3 +20,19 @@ def percent(accuracies):
         return f"diverged ({accuracies.count(None)} of {len(accuracies)})"
     low, high = (f"{100 * each:.1f}" for each in (min(accuracies), max(accuracies)))
     return f"{100 * mean(accuracies):.1f}" + (f" ({low} - {high})" if len(accuracies) > 1 else "")
+
+
+def interval(of_case, accuracies):
+    """`of_case`: mean, low and high of judged.judge; None if a run diverged. "85.3 (84.9 to 85.7)"."""
+    if of_case is None:
+        return percent(accuracies)
+    mean_of, low, high = (each if each is None else f"{100 * each:.1f}" for each in of_case)
+    return mean_of if low is None else f"{mean_of} ({low} to {high})"
+
+
+def difference(lead):
+    """"-6.0 (-7.1 to -4.9)" of judged.lead, with a star if both are told apart."""
+    if lead is None:
+        return ""
+    points, low, high = lead["points"]
+    return f"{points:+.1f} ({low:.1f} to {high:.1f})" + (" *" if lead["is_apart"] else "")

@@ -1,5 +1,7 @@
 """One training run of a question, and the results that the questions read from it."""
 import array
+import contextlib
+import hashlib
 import json
 import math
 import os
@@ -38,28 +40,57 @@ def data_words(quick):
 class Trial:
     """Runs eave once with ranks as threads of one process: same bits as under mpirun, and no launcher is needed."""
 
+    # A folder in which trials are kept. A trial whose results lie there is read, not run. None: trials are not kept.
+    kept: pathlib.Path | None = None
+
     def __init__(self, eave, ranks, words, log_every=1000):
         transport = ["--transport", "threads", "--ranks", ranks] if ranks > 1 else []
-        inherited = {name: value for name, value in os.environ.items() if name not in eave_runs.OURS}
-        with tempfile.TemporaryDirectory() as folder:
-            command = [eave, "train", *words, *transport, "--progress", "off", "--checkpoint", "off", "--log-every", log_every,
-                       "--run-dir", f"{folder}/run"]
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=inherited)
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            if ended.returncode not in (0, DIVERGED):
-                raise SystemExit(f"{' '.join(map(str, command))} ended with {ended.returncode}:\n{ended.stderr}")
-            self.diverged, self.accuracy = ended.returncode == DIVERGED, None
-            self.cpu_seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-            self.warnings = [line for line in ended.stderr.splitlines() if "warning: " in line and not is_of_machine(line)]
-            lines = [json.loads(line) for line in (pathlib.Path(folder) / "run" / "metrics.jsonl").read_text().splitlines()]
-            self.header, self.steps = lines[0], eave_runs.step_lines(lines)
-            self.evaluations = [line for line in lines if line["type"] == "evaluation"]
-            if self.diverged:
-                return
-            self.summary = json.loads((pathlib.Path(folder) / "run" / "summary.json").read_text())
-            self.accuracy = self.summary["test_accuracy"]
-            self.parameters = read_parameters(pathlib.Path(folder) / "run" / "model.safetensors")
+        words = [*words, *transport, "--progress", "off", "--checkpoint", "off", "--log-every", log_every]
+        with self.folder_of(" ".join(map(str, words))) as folder:
+            if not (folder / "ended.json").exists():
+                run(eave, words, folder)
+            self.read(folder)
+
+    def folder_of(self, words):
+        if self.kept is None:
+            return temporary_folder()
+        folder = self.kept / hashlib.sha256(words.encode()).hexdigest()[:16]
+        folder.mkdir(parents=True, exist_ok=True)
+        return contextlib.nullcontext(folder)
+
+    def read(self, folder):
+        ended = json.loads((folder / "ended.json").read_text())
+        self.diverged, self.accuracy = ended["code"] == DIVERGED, None
+        self.cpu_seconds = ended["cpu_seconds"]
+        self.warnings = [line for line in ended["errors"].splitlines() if "warning: " in line and not is_of_machine(line)]
+        lines = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
+        self.header, self.steps = lines[0], eave_runs.step_lines(lines)
+        self.evaluations = [line for line in lines if line["type"] == "evaluation"]
+        if self.diverged:
+            return
+        self.summary = json.loads((folder / "run" / "summary.json").read_text())
+        self.accuracy = self.summary["test_accuracy"]
+        self.parameters = read_parameters(folder / "run" / "model.safetensors")
+
+
+@contextlib.contextmanager
+def temporary_folder():
+    with tempfile.TemporaryDirectory() as folder:
+        yield pathlib.Path(folder)
+
+
+def run(eave, words, folder):
+    """Trains in `folder`. Its ended.json, written last, says how the run ended."""
+    inherited = {name: value for name, value in os.environ.items() if name not in eave_runs.OURS}
+    command = list(map(str, [eave, "train", *words, "--run-dir", folder / "run", "--overwrite"]))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    ended = subprocess.run(command, capture_output=True, text=True, env=inherited)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if ended.returncode not in (0, DIVERGED):
+        raise SystemExit(f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stderr}")
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    (folder / "ended.json").write_text(json.dumps({"words": " ".join(command), "code": ended.returncode, "cpu_seconds": seconds,
+                                                   "errors": ended.stderr}) + "\n")
 
 
 def training_losses(trials):

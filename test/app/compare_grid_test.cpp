@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/compare/compare_runs.h"
+#include "app/compare/compare_widening.h"
 #include "eave/check.h"
 #include "test/expectations.h"
 
@@ -177,18 +178,43 @@ TEST(Widening, goes_out_by_the_ratio_to_the_neighbour) {
 TEST(Widening, adds_runs_with_the_first_seed_to_the_groups_whose_best_is_at_the_edge) {
   Grid grid = grid_of({"--ranks", "1,2", "--lr", "0.1,0.2", "--widen"}, 2);
   const std::string inside = "0.15";
-  const std::vector<Cell> none = widen(grid, std::vector<const std::string*>(grid.groups.size(), &inside));
+  const std::vector<Cell> none = widen(grid, std::vector<const std::string*>(grid.groups.size(), &inside), {});
   EXPECT_TRUE(none.empty());
   std::vector<const std::string*> chosen(grid.groups.size(), &inside);
   const std::string highest = "0.2";
   chosen[1] = &highest;
-  const std::vector<Cell> cells = widen(grid, chosen);
+  const std::vector<Cell> cells = widen(grid, chosen, {});
   ASSERT_EQ(cells.size(), 1u);
   EXPECT_EQ(cells[0].group, 1u);
   EXPECT_EQ(cells[0].rate, "0.4");
   EXPECT_EQ(cells[0].seed, 1);
   EXPECT_EQ(grid.groups[1].rates, (std::vector<std::string>{"0.1", "0.2", "0.4"}));
   EXPECT_NE(refused_grid({"--widen"}).find("give two learning rates or more"), std::string::npos);
+}
+
+TEST(Widening, adds_a_group_with_the_next_value_of_an_option_at_the_rates_of_the_best) {
+  Grid grid = grid_of({"--communicators", "easgd:tau=4,easgd:tau=16", "--lr", "0.1,0.2", "--widen"}, 2);
+  ASSERT_EQ(grid.groups.size(), 4u);
+  const std::string inside = "0.15";
+  const std::vector<const std::string*> chosen(grid.groups.size(), &inside);
+  const std::vector<OptionStep> steps = steps_in(text_of({{3, "tau", "64"}}));
+  const std::vector<Cell> cells = widen(grid, chosen, steps);
+  ASSERT_EQ(cells.size(), 2u);
+  EXPECT_EQ(grid.groups.back().label(), "easgd tau=64, 2 ranks, batch 32");
+  EXPECT_EQ(cells[1].name, "easgd-tau-64-p2-b32-lr0.2-seed1");
+  EXPECT_TRUE(widen(grid, std::vector<const std::string*>(grid.groups.size(), &inside), steps).empty()) << "is there";
+}
+
+TEST(Widening, of_an_option_needs_two_values_that_differ_in_nothing_else) {
+  const std::string says = "two values of a method's option";
+  EXPECT_NE(refused_grid({"--communicators", "easgd:tau=4", "--widen"}).find(says), std::string::npos);
+  EXPECT_NE(refused_grid({"--communicators", "easgd:tau=4,local-sgd:tau=16", "--widen"}).find(says), std::string::npos);
+  EXPECT_NE(refused_grid({"--communicators", "easgd:tau=4:alpha=0.1,easgd:tau=16:alpha=0.2", "--widen"}).find(says),
+            std::string::npos);
+  EXPECT_NE(refused_grid({"--communicators", "easgd:tau=4,easgd:tau=16", "--part", "1/2", "--widen"}).find(says),
+            std::string::npos);
+  const Grid grid = grid_of({"--communicators", "easgd:alpha=0.1:tau=4,easgd:tau=4:alpha=0.2", "--widen"}, 2);
+  EXPECT_TRUE(has_setting(grid.settings, "validation-share")) << "the best value is chosen like a rate";
 }
 
 TEST(Grid, of_equal_bytes_has_no_rank_by_itself) {

@@ -7,7 +7,9 @@
 #include "app/main/launch.h"
 #include "app/options/shared_options.h"
 #include "base/files/user_path.h"
+#include "base/printable.h"
 #include "eave/check.h"
+#include "report/compare/comparison.h"
 #include "report/read/run_reader.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
@@ -60,6 +62,19 @@ std::vector<RunSummary> read_summaries(const std::vector<std::string>& directori
   return rows;
 }
 
+// Runs whose metrics cannot be read are left out: their summaries are shown all the same.
+std::string cost_of_evaluations(const std::vector<std::string>& directories) {
+  std::vector<RunRecord> runs;
+  for (const std::filesystem::path directory : directories) {
+    try {
+      if (holds_run(directory)) runs.push_back(read_run(directory));
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  return evaluation_cost(runs);
+}
+
 }  // namespace
 
 int summary_command(const std::vector<std::string>& words, const char* const*) {
@@ -68,6 +83,8 @@ int summary_command(const std::vector<std::string>& words, const char* const*) {
   const auto summarise = [&] {
     const std::vector<RunSummary> rows = read_summaries(request.directories);
     std::fputs(summary_table(rows).c_str(), stdout);
+    const std::string cost = cost_of_evaluations(request.directories);
+    if (!cost.empty()) std::printf("\n%s\n", printable(cost).c_str());
     if (request.values.has("json")) write_summaries(OutputPath::of_person(request.values.text("json")), rows);
   };
   return run_command_once(

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "app/main/launch.h"
 #include "base/options/option_values.h"
-#include "base/options/quantities.h"
-#include "report/text/terminal.h"
+#include "report/compare/tuned_options.h"
 
 namespace eave {
 namespace {
@@ -23,6 +23,12 @@ std::string name_from(const std::string& text) {
 // Whether an option needs several ranks: one rank exchanges nothing, and is not slower than another.
 bool is_of_several_ranks(const std::string& name) {
   return name == "slow-rank" || (name.starts_with("shape-") && name != "shape-compute");
+}
+
+Method without(Method method, const std::string& option) {
+  std::erase_if(method.options, [&](const auto& setting) { return setting.first == option; });
+  std::ranges::sort(method.options);
+  return method;
 }
 
 }  // namespace
@@ -44,6 +50,19 @@ std::string RunGroup::label() const {
 
 bool Grid::tunes() const {
   return std::ranges::any_of(groups, [](const RunGroup& group) { return group.rates.size() > 1; });
+}
+
+bool Grid::varies() const {
+  for (const TunedOption& option : tuned_options()) {
+    std::set<std::string> families;
+    for (const RunGroup& group : groups) {
+      if (!has_setting(group.method.options, option.name)) continue;
+      RunGroup family = group;
+      family.method = without(group.method, option.name);
+      if (!families.insert(family.label()).second) return true;
+    }
+  }
+  return false;
 }
 
 std::size_t Grid::count() const {
@@ -84,32 +103,6 @@ std::vector<std::string> words_of_evaluations(const OptionValues& values) {
   std::vector<std::string> words = {"--evaluations=10"};
   if (!values.given("evaluate-workers")) words.push_back("--evaluate-workers=off");
   return words;
-}
-
-std::string rate_beyond(const std::vector<std::string>& rates, const std::string* chosen) {
-  if (rates.size() < 2) return "";
-  const auto number = [](const std::string& rate) { return read_real(rate).value.value_or(0); };
-  std::vector<double> tried;
-  for (const std::string& rate : rates) tried.push_back(number(rate));
-  std::ranges::sort(tried);
-  if (!(tried.front() > 0)) return "";
-  const double lowest = tried[0] * (tried[0] / tried[1]);
-  if (!chosen || number(*chosen) == tried.front()) return format("%.3g", lowest);
-  const double last = tried.back(), highest = last * (last / tried[tried.size() - 2]);
-  return number(*chosen) == last ? format("%.3g", highest) : "";
-}
-
-std::vector<Cell> widen(Grid& grid, const std::vector<const std::string*>& chosen) {
-  std::vector<std::string> beyond;
-  for (std::size_t group = 0; group < grid.groups.size(); ++group)
-    beyond.push_back(rate_beyond(grid.groups[group].rates, chosen[group]));
-  std::vector<Cell> cells;
-  for (std::size_t group = 0; group < grid.groups.size(); ++group) {
-    if (beyond[group].empty()) continue;
-    grid.groups[group].rates.push_back(beyond[group]);
-    cells.push_back(grid.cell(group, beyond[group], 1));
-  }
-  return cells;
 }
 
 std::vector<std::string> Grid::words_of(const Cell& cell) const {

@@ -50,6 +50,8 @@ struct Grid {
   std::vector<Cell> further_cells(const std::vector<const std::string*>& chosen) const;
   std::size_t count() const;  // number of all cells, if a rate is chosen for each group
   bool tunes() const;         // whether a group has several rates
+  // Whether two groups differ in one of tuned_options() and in nothing else: easgd:tau=4,easgd:tau=16.
+  bool varies() const;
 
   Cell cell(std::size_t group, const std::string& rate, int seed) const;
   // The words of an `eave train` command for this run.
@@ -69,14 +71,6 @@ ComparedWords split_words(const std::vector<std::string>& words);
 // Ten evaluations, unless the person says when to evaluate. All but the last score the consensus only: scoring each
 // worker on the whole test set would take longer than many a short training.
 std::vector<std::string> words_of_evaluations(const OptionValues& of_run);
-
-// The next learning rate out, if the chosen one is the lowest or highest tried: as far from it as its neighbour is, by
-// ratio. If none was chosen, because all diverged, the next lower one. "": the chosen one lies inside, or there is only
-// one.
-std::string rate_beyond(const std::vector<std::string>& rates, const std::string* chosen);
-// Adds the next rate out to each group that has one, and returns its runs with the first seed (--widen).
-std::vector<Cell> widen(Grid& grid, const std::vector<const std::string*>& chosen);
-inline constexpr int kMostWidenings = 4;
 
 // Makes the grid for a job of `ranks_of_job` ranks. Every comparison contains one rank alone, and `allreduce`. Throws
 // Error(kUsage).

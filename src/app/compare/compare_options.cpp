@@ -4,6 +4,7 @@
 
 #include "app/commands/report_runs.h"
 #include "app/compare/compare_grid.h"
+#include "app/compare/compare_widening.h"
 #include "app/main/command_line.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
@@ -201,7 +202,9 @@ std::vector<OptionSpec> compare_options() {
       {"widen", OptionType::kFlag, "off",
        "if a method's best learning rate is the lowest or highest of --lr, try the next one out, until the best lies "
        "inside; at most " +
-           std::to_string(kMostWidenings) + " times"},
+           std::to_string(kMostWidenings) +
+           " times. The same for an option of one method that is given with several values, such as "
+           "easgd:tau=4,easgd:tau=16 (not with --part)"},
       {"seeds", OptionType::kInteger, "3",
        "number of runs of each method at its best learning rate, with different seeds"},
       {"budget", OptionType::kText, "",
@@ -294,9 +297,13 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
   }
   for (const auto& setting : budget_settings(own, of_train)) grid.settings.push_back(setting);
   refuse_same_names(grid, own);
-  if (own.flag("widen") && !grid.tunes())
-    refuse_option(own, "widen", "has no effect: give two learning rates or more, as in --lr 0.03,0.1");
-  if (grid.tunes() && !has_setting(of_train, "validation-share")) grid.settings.emplace_back("validation-share", "0.1");
+  const bool varies = own.flag("widen") && !own.has("part") && grid.varies();
+  if (own.flag("widen") && !grid.tunes() && !varies)
+    refuse_option(own, "widen",
+                  "has no effect: give two learning rates or more, as in --lr 0.03,0.1, or two values of a method's "
+                  "option, as in --communicators easgd:tau=4,easgd:tau=16");
+  if ((grid.tunes() || varies) && !has_setting(of_train, "validation-share"))
+    grid.settings.emplace_back("validation-share", "0.1");
   return grid;
 }
 

@@ -15,7 +15,6 @@
 #include "base/options/option_values.h"
 #include "base/printable.h"
 #include "eave/check.h"
-#include "report/compare/comparison.h"
 #include "report/read/run_reader.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
@@ -119,18 +118,6 @@ void tell_results(const OptionValues& own, const PageWords& words) {
   std::puts("");
   const OutputFolder folder(output);
   report_runs({output}, {.page = folder / kPage, .variants_csv = folder / "variants.csv"}, std::nullopt, words);
-}
-
-int best_rate(const Grid& grid, std::size_t group, const std::filesystem::path& output) {
-  const std::vector<std::string>& rates = grid.groups[group].rates;
-  if (rates.size() == 1) return 0;
-  std::vector<std::filesystem::path> directories;
-  for (const std::string& rate : rates) directories.push_back(output / grid.cell(group, rate, 1).name);
-  const Comparison compared = compare_runs(read_runs(directories), std::nullopt);
-  const auto best = std::ranges::find_if(compared.variants, &Variant::chosen);
-  if (best == compared.variants.end()) return -1;
-  const std::filesystem::path chosen = compared.runs[best->runs.front()].name;
-  return static_cast<int>(std::ranges::find(directories, chosen) - directories.begin());
 }
 
 }  // namespace eave

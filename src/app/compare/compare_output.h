@@ -27,7 +27,4 @@ void prepare_output(const OptionValues& own, const Settings& common);
 // Prints the tables and writes the page, or says how to do so when all parts are done.
 void tell_results(const OptionValues& own, const PageWords& words);
 
-// The index of the rate of this group that a report of its first runs chooses; -1: none of them finished.
-int best_rate(const Grid& grid, std::size_t group, const std::filesystem::path& output);
-
 }  // namespace eave

@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "app/compare/compare_grid.h"
-#include "app/compare/compare_output.h"
 #include "app/main/launch.h"
 #include "app/main/plugins.h"
 #include "app/main/rank_consistency.h"
@@ -289,6 +288,14 @@ std::vector<const std::string*> CompareRuns::choose_rates() {
     chosen.push_back(number < 0 ? nullptr : &group.rates[static_cast<std::size_t>(number)]);
   }
   return chosen;
+}
+
+std::vector<OptionStep> CompareRuns::choose_steps(const std::vector<const std::string*>& chosen) {
+  std::string text;
+  agree(job_, [&] {
+    if (is_first()) text = text_of(option_steps(grid_, chosen, output_));
+  });
+  return steps_in(from_first(text));
 }
 
 }  // namespace eave

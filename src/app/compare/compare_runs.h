@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "app/compare/compare_grid.h"
+#include "app/compare/compare_widening.h"
 #include "app/run/sample_check.h"
 #include "eave/options.h"
 #include "eave/recorder.h"
@@ -50,6 +51,8 @@ class CompareRuns {
   void run(const std::vector<Cell>& cells, std::size_t of_all);
   // The rate of each group that a report of its first runs chooses; nullptr if all of them diverged.
   std::vector<const std::string*> choose_rates();
+  // As option_steps, which rank 0 finds from its files.
+  std::vector<OptionStep> choose_steps(const std::vector<const std::string*>& chosen);
   // Runs a few steps of the first cell of each group and prints what the comparison will cost. Writes no files.
   void estimate();
 

@@ -39,7 +39,9 @@ void compare(const OptionValues& own, Grid& grid, const char* const* environment
   prepare_output(own, grid.settings);
   runs.run(grid.first_cells(), grid.count());
   for (int i = 0; i < kMostWidenings && own.flag("widen"); ++i) {
-    const std::vector<Cell> cells = widen(grid, runs.choose_rates());
+    const std::vector<const std::string*> chosen = runs.choose_rates();
+    const std::vector<OptionStep> steps = own.has("part") ? std::vector<OptionStep>() : runs.choose_steps(chosen);
+    const std::vector<Cell> cells = widen(grid, chosen, steps);
     if (cells.empty()) break;
     runs.run(cells, grid.count());
   }

@@ -239,4 +239,8 @@ std::vector<const std::string*> ProgramRuns::choose_rates() const {
   return chosen;
 }
 
+std::vector<OptionStep> ProgramRuns::choose_steps(const std::vector<const std::string*>& chosen) const {
+  return option_steps(grid_, chosen, output_);
+}
+
 }  // namespace eave

@@ -38,6 +38,7 @@ class ProgramRuns {
   void run(const std::vector<Cell>& cells, std::size_t of_all);
   // As CompareRuns::choose_rates.
   std::vector<const std::string*> choose_rates() const;
+  std::vector<OptionStep> choose_steps(const std::vector<const std::string*>& chosen) const;
   // Prints the command of each run.
   void show(const std::vector<Cell>& cells) const;
 

@@ -112,6 +112,14 @@ std::string on_tuning(const Comparison& comparison) {
          (is_unequal ? " Not all methods tried equally many." : "");
 }
 
+std::string on_tuned_options(const Comparison& comparison) {
+  std::vector<std::string> costs;
+  for (const Variant& variant : comparison.variants) {
+    for (const std::string& cost : variant.option_tuning) costs.push_back(variant.label + ", " + cost);
+  }
+  return costs.empty() ? "" : "Other values of a method's own options took, besides the best: " + listed(costs) + ".";
+}
+
 std::string on_chance(const Comparison& comparison) {
   const auto is_tested = [](const MethodCell& cell) {
     return std::ranges::any_of(cell.by, [](const auto& each) {
@@ -124,13 +132,39 @@ std::string on_chance(const Comparison& comparison) {
          "pairs). Seeds are compared in pairs if their results rise and fall together, otherwise by Welch's t-test.";
 }
 
+constexpr double kLeastShareOfEvaluations = 0.01;
+
+std::string share_text(double share) { return decimal_text(100 * share, 1); }
+
 }  // namespace
 
+std::string evaluation_cost(const std::vector<RunRecord>& runs) {
+  double training = 0, evaluating = 0, least = 1, most = 0;
+  for (const RunRecord& run : runs) {
+    if (run.end != RunEnd::kFinished || !run.summary) continue;
+    double seconds = 0;
+    for (const EvaluationPoint& point : run.evaluations) seconds += point.record.evaluation_seconds;
+    training += run.summary->seconds;
+    evaluating += seconds;
+    const double whole = run.summary->seconds + seconds, share = whole > 0 ? seconds / whole : 0;
+    least = std::min(least, share);
+    most = std::max(most, share);
+  }
+  if (evaluating <= 0 || evaluating < kLeastShareOfEvaluations * (training + evaluating)) return "";
+  const std::string range = share_text(least) == share_text(most)
+                                ? ""
+                                : " (" + share_text(least) + " to " + share_text(most) + " % of a run)";
+  return "Evaluations took " + decimal_text(evaluating, 1) + " s besides, " +
+         share_text(evaluating / (training + evaluating)) + " % of the whole time" + range + ".";
+}
+
 std::vector<std::string> notes_on(const Comparison& comparison) {
-  std::vector<std::string> notes = {
-      on_unfinished(comparison),     on_data(comparison),     on_learning_rates(comparison),
-      on_repeated_seeds(comparison), on_speedups(comparison), on_few_evaluations(comparison),
-      on_edges(comparison),          on_tuning(comparison),   on_chance(comparison)};
+  std::vector<std::string> notes = {on_unfinished(comparison),     on_data(comparison),
+                                    on_learning_rates(comparison), on_repeated_seeds(comparison),
+                                    on_speedups(comparison),       on_few_evaluations(comparison),
+                                    on_edges(comparison),          on_tuning(comparison),
+                                    on_tuned_options(comparison),  evaluation_cost(comparison.runs),
+                                    on_chance(comparison)};
   std::erase(notes, "");
   return notes;
 }

@@ -7,6 +7,8 @@
 #include <tuple>
 
 #include "base/options/number_text.h"
+#include "base/options/quantities.h"
+#include "report/compare/tuned_options.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
 
@@ -119,31 +121,52 @@ class LearningRateChoice {
   bool by_test_ = false;
 };
 
-// Variants of one method that differ in this one option: marks the best of them if its value lies at an edge. A value
-// of 1 is no edge of tau, which cannot be less.
-void find_edge(const std::vector<Variant*>& rivals, const std::string& name, const Metric& metric) {
+// "tau: 3 values, 20.0 s in 6 runs": what the variants besides the best took.
+std::string option_tuning(const std::vector<Variant*>& rivals, const Variant& best, const std::string& name,
+                          const std::vector<RunRecord>& runs) {
+  std::size_t count = 0;
+  double seconds = 0;
+  for (const Variant* rival : rivals) {
+    if (rival == &best) continue;
+    count += rival->runs.size() + rival->tuning.runs;
+    seconds += rival->tuning.seconds;
+    for (const std::size_t run : rival->runs) {
+      if (runs[run].summary) seconds += runs[run].summary->seconds;
+    }
+  }
+  return name + ": " + count_text(rivals.size(), "value") + ", " + decimal_text(seconds, 1) + " s in " +
+         count_text(count, "run");
+}
+
+// Variants of one method that differ in this one option: says of the best of them what the others took, and marks it if
+// its value lies at an edge. A value is no edge if the option accepts none beyond it.
+void find_edge(const std::vector<Variant*>& rivals, const TunedOption& option, const std::vector<RunRecord>& runs) {
   if (rivals.size() < 2) return;
-  const auto value = [&](const Variant* variant) { return number_in(variant->settings, name); };
+  const Metric& metric = runs.front().metric;
+  const auto value = [&](const Variant* variant) { return number_in(variant->settings, option.name); };
   Variant* best = *std::ranges::max_element(rivals, {}, [&](const Variant* variant) {
     const std::optional<Estimate>& score = variant->validation ? variant->validation : variant->accuracy;
     return goodness(metric, score->mean);
   });
+  best->option_tuning.push_back(option_tuning(rivals, *best, option.name, runs));
   const bool is_largest = value(best) == value(*std::ranges::max_element(rivals, {}, value));
   const bool is_smallest = value(best) == value(*std::ranges::min_element(rivals, {}, value));
-  if (is_largest == is_smallest || (is_smallest && name == "tau" && value(best) <= 1)) return;
-  best->edges.push_back(edge_text(name, setting_in(best->settings, name), is_largest, rivals.size()));
+  if (is_largest == is_smallest || is_last_value(option, value(best), is_largest)) return;
+  best->edges.push_back(edge_text(option.name, setting_in(best->settings, option.name), is_largest, rivals.size()));
+  best->option_edges.push_back({option.name, value(best), {}});
+  for (const Variant* rival : rivals) best->option_edges.back().tried.push_back(value(rival));
 }
 
-void find_edges(std::vector<Variant>& variants, const Metric& metric) {
-  for (const std::string name : {"tau", "alpha"}) {
+void find_edges(std::vector<Variant>& variants, const std::vector<RunRecord>& runs) {
+  for (const TunedOption& option : tuned_options()) {
     std::map<std::map<std::string, std::string>, std::vector<Variant*>> rivals;
     for (Variant& variant : variants) {
-      if (!variant.chosen || !variant.accuracy || setting_in(variant.settings, name).empty()) continue;
+      if (!variant.chosen || !variant.accuracy || setting_in(variant.settings, option.name).empty()) continue;
       std::map<std::string, std::string> rest = variant.settings;
-      for (const char* each : {name.c_str(), "lr"}) rest.erase(each);
+      for (const char* each : {option.name, "lr"}) rest.erase(each);
       rivals[rest].push_back(&variant);
     }
-    for (const auto& [unused, group] : rivals) find_edge(group, name, metric);
+    for (const auto& [unused, group] : rivals) find_edge(group, option, runs);
   }
 }
 
@@ -157,7 +180,7 @@ void choose_learning_rates(std::vector<Variant>& variants, const std::vector<Run
     rivals[rest].push_back(&variant);
   }
   for (const auto& [unused, group] : rivals) LearningRateChoice(group, runs).choose();
-  if (!runs.empty()) find_edges(variants, runs.front().metric);
+  if (!runs.empty()) find_edges(variants, runs);
 }
 
 }  // namespace eave

@@ -19,6 +19,13 @@ struct RateTuning {
   double seconds = 0;         // training time of these runs, as far as they finished
 };
 
+// The best value of an option lies at the edge of what was tried.
+struct TunedEdge {
+  std::string option;  // of tuned_options()
+  double value = 0;
+  std::vector<double> tried;
+};
+
 struct Variant {
   // "easgd tau=10": the communicator, tau, and the settings in which variants with this communicator differ.
   std::string method;
@@ -35,9 +42,11 @@ struct Variant {
   std::string why_chosen;
   RateTuning tuning;  // of a chosen variant
   // "lr 0.3 is the largest of 3 tried": the best value lies at the edge of what was tried, so a better one may lie
-  // outside. For the learning rate, tau and alpha.
+  // outside. For the learning rate and tuned_options().
   std::vector<std::string> edges;
-  bool chosen_by_test = false;  // chosen by test accuracy, because a validation accuracy was missing
+  std::vector<TunedEdge> option_edges;     // the same of tuned_options(), for --widen
+  std::vector<std::string> option_tuning;  // "tau: 3 values, 20.0 s in 6 runs": what the values took that are not best
+  bool chosen_by_test = false;             // chosen by test accuracy, because a validation accuracy was missing
 
   std::vector<std::string> seeds;  // of the finished runs
   std::size_t evaluations = 0;     // of the finished run that has fewest

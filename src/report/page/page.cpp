@@ -104,6 +104,7 @@ Json to_json(const Variant& variant, const std::vector<RunRecord>& runs) {
             {"runs", variant.tuning.runs},
             {"seconds", json_number(variant.tuning.seconds)}}},
           {"edges", variant.edges},
+          {"option_tuning", variant.option_tuning},
           {"evaluations", variant.evaluations},
           {"within", variant.is_within},
           {"runs", variant.runs},

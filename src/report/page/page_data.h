@@ -6,12 +6,12 @@
 //    "target": {"accuracy", "chosen_by"} or null, "verdict": [sentence], "notes": [sentence],
 //    "left_out": [{"name", "why"}], "differing": [option],
 //    "variants": [{"label", "method", "place", "ranks", "workers", "batch_per_rank", "total_batch", "lr", "chosen",
-//      "why_chosen", "tuning": {"rates", "runs", "seconds"}, "edges": [text], "evaluations": count, "within": whether a
-//      cost to the target is an upper bound, "standing": {name of an estimate: "first", "tied" or "behind"},
-//      "settings": {option: text}, "runs": [index], "finished": count,
-//      "accuracy", "validation", "loss", "seconds", "samples", "samples_per_second", "bytes_per_rank", "speedup",
-//      "efficiency", "seconds_to_target", "samples_to_target", "bytes_to_target": {"n", "mean", "low", "high"} or null,
-//      "shares": {"computing", "exchanging", "waiting", "loading"}}],
+//      "why_chosen", "tuning": {"rates", "runs", "seconds"}, "edges": [text], "option_tuning": [text], "evaluations":
+//      count, "within": whether a cost to the target is an upper bound, "standing": {name of an estimate: "first",
+//      "tied" or "behind"}, "settings": {option: text}, "runs": [index], "finished": count, "accuracy", "validation",
+//      "loss", "seconds", "samples", "samples_per_second", "bytes_per_rank", "speedup", "efficiency",
+//      "seconds_to_target", "samples_to_target", "bytes_to_target": {"n", "mean", "low", "high"} or null, "shares":
+//      {"computing", "exchanging", "waiting", "loading"}}],
 //    "runs": [{"name", "variant": index, "seed", "state", "why",
 //      "steps": {"seconds", "step", "epoch", "bytes", "loss"},
 //      "evaluations": {"seconds", "step", "epoch", "bytes", "center", "mean_of_workers", "first_worker",

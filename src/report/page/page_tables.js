@@ -41,8 +41,12 @@ function runsText(variant) {
   return (finished === count ? String(count) : `${finished} of ${count}`) + few;
 }
 
+// "0.1", "0.1 (edge)", "0.1 (edge of tau)": each edge begins with its option, as in "tau 16 is the largest of 3 tried".
 function rateText(variant) {
-  return (variant.edges || []).length > 0 ? `${variant.lr} (edge)` : String(variant.lr);
+  const options = (variant.edges || []).map((edge) => edge.split(" ")[0]);
+  const others = options.filter((option) => option !== "lr");
+  const edge = others.length > 0 ? ` (edge of ${options.join(", ")})` : options.length > 0 ? " (edge)" : "";
+  return String(variant.lr) + edge;
 }
 
 // Why this learning rate stands for the method, whether a best value lies at the edge of what was tried, and what
@@ -52,7 +56,8 @@ function rateWhy(variant) {
   const cost = tuning && tuning.runs > 0 ?
       [`tuning took ${quantityText("seconds", tuning.seconds)} in ${tuning.runs} more runs`] :
       [];
-  return [variant.why_chosen, ...(variant.edges || []), ...cost].join("; ");
+  const ofOptions = (variant.option_tuning || []).map((each) => `values besides the best took, of ${each}`);
+  return [variant.why_chosen, ...(variant.edges || []), ...cost, ...ofOptions].join("; ");
 }
 
 function meanOf(value) {

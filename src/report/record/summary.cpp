@@ -246,26 +246,45 @@ std::string score_cell(const RunSummary& row, const std::string& title) {
                          : score_text(last.metric, last.center.accuracy);
 }
 
+using Cells = std::vector<std::string>;
+
+Cells cells_of(const RunSummary& row, const std::string& title) {
+  return {printable(row.communicator),
+          std::to_string(row.ranks),
+          score_cell(row, title),
+          std::to_string(row.steps),
+          std::to_string(row.samples),
+          format("%.4g", row.epochs),
+          decimal_text(row.seconds, 1),
+          decimal_text(row.samples_per_second, 0),
+          human_bytes(static_cast<double>(row.bytes_per_rank)),
+          format("%.1f %%", 100 * row.waiting_share)};
+}
+
+// Aligns the first column to the left, the others to the right.
+std::string aligned(const Cells& cells, const std::vector<std::size_t>& widths) {
+  std::string line = cells[0] + std::string(widths[0] - cells[0].size(), ' ');
+  for (std::size_t i = 1; i < cells.size(); ++i)
+    line += "  " + std::string(widths[i] - cells[i].size(), ' ') + cells[i];
+  return line + "\n";
+}
+
 }  // namespace
 
+// At most 100 columns wide, unless runs have more than a hundred thousand steps and ten million samples.
 std::string summary_table(const std::vector<RunSummary>& summaries) {
   const std::string title = score_title(summaries);
-  std::size_t wide = title.size();
-  for (const RunSummary& row : summaries) wide = std::max(wide, score_cell(row, title).size());
-  const int width = static_cast<int>(wide);
-  std::string table = format(
-                          "communicator   ranks   %*s       steps        samples    epochs   seconds   samples/s   "
-                          "bytes per rank   waiting\n",
-                          width, title.c_str()) +
-                      "------------   -----   " + std::string(wide, '-') +
-                      "   ---------   ------------   -------   -------   ---------   --------------   -------\n";
-  for (const RunSummary& row : summaries) {
-    table += format("%-12s   %5d   %*s   %9lld   %12lld   %7.4g   %7s   %9s   %14s   %5.1f %%\n",
-                    printable(row.communicator).c_str(), row.ranks, width, score_cell(row, title).c_str(),
-                    static_cast<long long>(row.steps), static_cast<long long>(row.samples), row.epochs,
-                    decimal_text(row.seconds, 1).c_str(), decimal_text(row.samples_per_second, 0).c_str(),
-                    human_bytes(static_cast<double>(row.bytes_per_rank)).c_str(), 100 * row.waiting_share);
+  std::vector<Cells> lines = {
+      {"method", "ranks", title, "steps", "samples", "epochs", "seconds", "samples/s", "bytes/rank", "waiting"}};
+  for (const RunSummary& row : summaries) lines.push_back(cells_of(row, title));
+  std::vector<std::size_t> widths(lines[0].size());
+  for (const Cells& line : lines) {
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
   }
+  Cells rule;
+  for (const std::size_t width : widths) rule.emplace_back(width, '-');
+  std::string table = aligned(lines[0], widths) + aligned(rule, widths);
+  for (std::size_t i = 1; i < lines.size(); ++i) table += aligned(lines[i], widths);
   return table;
 }
 

@@ -33,10 +33,14 @@ std::string score_with_interval(const Metric& metric, const Estimate& value) {
   return mean + format(" +- %.2f", 100 * half);
 }
 
-// "0.1 *", "0.1 * edge": chosen among several; the best value lies at the edge of what was tried.
+bool was_chosen(const Variant& variant) { return variant.chosen && variant.why_chosen != "only one"; }
+
+// "0.1 *", "0.1 * edge", "0.1 * edge of tau": chosen among several; the best value lies at the edge of what was tried.
 std::string learning_rate(const Variant& variant) {
-  const bool was_chosen = variant.chosen && variant.why_chosen != "only one";
-  return number_text(variant.learning_rate) + (was_chosen ? " *" : "  ") + (variant.edges.empty() ? "     " : " edge");
+  std::string edge = variant.edges.empty() ? "     " : " edge";
+  for (std::size_t i = 0; i < variant.option_edges.size(); ++i)
+    edge += (i == 0 ? " of " : ", ") + variant.option_edges[i].option;
+  return number_text(variant.learning_rate) + (was_chosen(variant) ? " *" : "  ") + edge;
 }
 
 std::vector<std::string> row_of(const Metric& metric, const Variant& variant) {
@@ -137,7 +141,7 @@ std::string report_text(const Comparison& comparison) {
   for (const std::string& sentence : comparison.verdict) text += printable(sentence) + "\n";
   text += paragraph(variants_table(comparison));
   bool several_rates = false;
-  for (const Variant& variant : comparison.variants) several_rates |= !variant.chosen;
+  for (const Variant& variant : comparison.variants) several_rates |= was_chosen(variant);
   if (several_rates) text += "* the best of its learning rates, which stands for the method\n";
   text += scaling_text(comparison) + paragraph(settings_table(comparison));
   if (!comparison.notes.empty()) text += "\n";

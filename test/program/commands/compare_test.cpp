@@ -159,6 +159,23 @@ TEST(Compare, widens_the_rates_until_the_best_lies_inside_and_finds_the_same_aga
   EXPECT_EQ(count(), runs);
 }
 
+TEST(Compare, widens_the_values_of_a_methods_option_and_finds_the_same_again) {
+  const Place place;
+  const std::string words =
+      grid("--ranks 2 --seeds 2 --transport threads --communicators easgd:tau=4,easgd:tau=8 --widen");
+  expect_output(0, place.eave(words), {"easgd tau=4", "easgd tau=8", "took, besides the best: easgd tau="});
+  const auto has_seed_2 = [&](const std::string& tau) {
+    return fs::exists(place.path() / ("all/easgd-tau-" + tau + "-p2-b8-seed2"));
+  };
+  EXPECT_TRUE(has_seed_2("2") || has_seed_2("16")) << "one of both was the best, and so at an edge";
+  const auto count = [&] {
+    return std::distance(fs::directory_iterator(place.path() / "all"), fs::directory_iterator());
+  };
+  const auto runs = count();
+  expect_end(0, place.eave(words));
+  EXPECT_EQ(count(), runs);
+}
+
 TEST(Compare, asked_to_leave_ends_with_75_and_keeps_what_is_finished) {
   for (const bool processes : {false, true}) {
     if (processes && !has_mpirun()) continue;

@@ -1,0 +1,100 @@
+"""Judges cases by eave report's rule of significance: 95 % intervals, and what is told apart from the best.
+
+The report reads run directories. Each value goes there as a run that ended with it, under its case's name, so that this
+rule is written once. A run holds its value twice, because the report names no winner from one evaluation: the questions
+compare ends of runs of equal length, and say nothing about the way there.
+"""
+import csv
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+SAMPLES = 1000  # of each run, which only have to be equal
+
+
+def evaluation(part, value):
+    return {"type": "evaluation", "step": part, "samples": part * SAMPLES // 2, "epoch": part / 2, "seconds": part / 2,
+            "evaluation_seconds": 0.0, "center": {"loss": 1.0, "accuracy": value},
+            "mean_of_workers": {"loss": 1.0, "accuracy": value}, "first_worker": {"loss": 1.0, "accuracy": value},
+            "best_worker": {"loss": 1.0, "accuracy": value, "rank": 0},
+            "consensus_distance": {"min": 0.0, "mean": 0.0, "max": 0.0}}
+
+
+def lines_of(case, seed, value, test_samples):
+    config = {"communicator": case, "batch": str(SAMPLES), "lr": "1", "data": "of the question", "model": "of the question",
+              "ranks": "1", "seed": str(seed)}
+    facts = {"rank": 0, "host": "h", "device": "cpu", "cores": "0", "class_histogram": [1], "trains": True}
+    times = {"rank": 0, "computing": 1.0, "loading": 0.0, "exchanging": 0.0, "waiting": 0.0, "waiting_for_ranks": 0.0,
+             "times_waited_for": 0, "seconds_waited_for": 0.0}
+    ends = [evaluation(part, value) for part in (1, 2)]
+    yield {"type": "header", "format": 1, "version": "0.1.0", "config": config, "communicator": case, "equation": "",
+           "optimizer": "sgd", "learning_rate": "1", "model": "of the question", "parameters": 1, "train_samples": SAMPLES,
+           "test_samples": test_samples, "classes": 1, "ranks": [facts]}
+    yield from ends
+    yield {"type": "end", "format": 1, "communicator": case, "model": "of the question", "data": "of the question",
+           "test_accuracy": value, "seconds": 1.0, "samples_per_second": SAMPLES, "bytes_per_rank": 0, "waiting_share": 0.0,
+           "ranks": 1, "workers": 1, "steps": 2, "epochs": 1.0, "samples": SAMPLES, "peak_memory_bytes": 1, "exchanges": 0,
+           "staleness": [], "checkpoints": 0, "checkpoint_seconds": 0.0, "times_of_ranks": [times],
+           "evaluation": {name: each for name, each in ends[-1].items() if name != "type"}}
+
+
+def judge(eave, cases, test_samples):
+    """`cases` maps a name to the accuracy of each seed; None is a run that diverged, and cases with one are left out.
+    Returns the report's sentence about the best one ("" if fewer than two cases are left), the name of the first one (None if it is
+    not told apart from all others), and for each case its mean with the 95 % interval, whose bounds are None after one run."""
+    whole = {name: values for name, values in cases.items() if None not in values}
+    if not whole:
+        return {"sentence": "", "first": None, "cases": {}}
+    with tempfile.TemporaryDirectory() as place:
+        for number, (name, values) in enumerate(whole.items()):
+            for seed, value in enumerate(values, 1):
+                run = pathlib.Path(place) / "runs" / f"{number}-{seed}"
+                run.mkdir(parents=True)
+                (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n"
+                                                           for line in lines_of(quoted(name), seed, value, test_samples)))
+        table = pathlib.Path(place) / "table.csv"
+        command = [eave, "report", f"{place}/runs", "--html", "none", "--csv", table]
+        ended = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        if ended.returncode:
+            raise SystemExit(f"{' '.join(map(str, command))} ended with {ended.returncode}:\n{ended.stderr}")
+        with table.open() as lines:
+            by_name = {row["method"]: [float(row[f"test_accuracy{end}"]) if row[f"test_accuracy{end}"] else None
+                                       for end in ("", "_low", "_high")] for row in csv.DictReader(lines)}
+    said = next((line for line in ended.stdout.splitlines() if "test accuracy" in line), "")
+    first = next((name for name in whole if f", {quoted(name)} won: " in said), None)
+    return {"sentence": plain(said) if len(whole) > 1 else "", "first": first, "cases": {name: by_name[quoted(name)] for name in whole}}
+
+
+def quoted(name):
+    return f"'{name}'"
+
+
+def plain(sentence):
+    """Without the setting of the runs that carry the values, which is not that of the question."""
+    text = sentence.partition(", ")[2].replace(" after 1 epoch", "").replace("no method won", "no case is first")
+    return text[:1].upper() + text[1:]
+
+
+LEAD = re.compile(r"([\d.]+) points (?:more than|over) .* \((-?[\d.]+) to (-?[\d.]+), (p [=<] [\d.e-]+)\)")
+
+
+def lead(eave, one, other, test_samples):
+    """How much higher the accuracies `one` are than `other`: points, their interval, p, and whether both are told apart. None if one
+    run says nothing, or a run diverged."""
+    if min(len(one), len(other)) < 2 or None in (*one, *other):
+        return None
+    found = judge(eave, {"one": one, "other": other}, test_samples)
+    points, low, high = map(float, LEAD.search(found["sentence"]).groups()[:3])
+    if "points more than 'other'" in found["sentence"] or "points over 'other'" in found["sentence"]:
+        ends = [points, low, high]
+    else:
+        ends = [-points, -high, -low]
+    return {"points": ends, "p": LEAD.search(found["sentence"]).group(4), "is_apart": found["first"] is not None}
+
+
+def is_above(eave, better, worse, test_samples):
+    """Whether the accuracies `better` are told apart from `worse`, and higher. None if one run says nothing."""
+    found = lead(eave, better, worse, test_samples)
+    return None if found is None else found["is_apart"] and found["points"][0] > 0

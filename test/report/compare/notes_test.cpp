@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "report/compare/comparison.h"
+#include "test/report/made_runs.h"
+
+namespace eave {
+namespace {
+
+RunRecord run_of(double training, double each, std::size_t evaluations) {
+  RunRecord run;
+  run.end = RunEnd::kFinished;
+  run.summary.emplace().seconds = training;
+  run.evaluations.resize(evaluations);
+  for (EvaluationPoint& point : run.evaluations) point.record.evaluation_seconds = each;
+  return run;
+}
+
+TEST(EvaluationCost, is_the_share_of_the_whole_time_with_its_range) {
+  EXPECT_EQ(evaluation_cost({run_of(9, 0.1, 10)}), "Evaluations took 1.0 s besides, 10.0 % of the whole time.");
+  EXPECT_EQ(evaluation_cost({run_of(9, 0.1, 10), run_of(19, 0.5, 2)}),
+            "Evaluations took 2.0 s besides, 6.7 % of the whole time (5.0 to 10.0 % of a run).");
+}
+
+TEST(EvaluationCost, is_not_told_if_it_is_small_or_no_run_finished) {
+  EXPECT_EQ(evaluation_cost({}), "");
+  EXPECT_EQ(evaluation_cost({run_of(1000, 0.5, 10)}), "");
+  EXPECT_EQ(evaluation_cost({run_of(0, 0, 0)}), "");
+  RunRecord interrupted = run_of(9, 0.1, 10);
+  interrupted.end = RunEnd::kInterrupted;
+  EXPECT_EQ(evaluation_cost({interrupted}), "");
+}
+
+// Three runs of one method that differ in alpha.
+TEST(OptionTuning, tells_what_other_values_took_and_where_the_best_lies) {
+  const MadeRuns place;
+  for (const char* alpha : {"0.1", "0.2", "0.4"}) {
+    const double score = std::string(alpha) == "0.4" ? 0.9 : 0.8;
+    make_run(place, alpha,
+             {.communicator = "easgd",
+              .accuracies = std::vector<double>(10, score),
+              .settings = {{"tau", "4"}, {"alpha", alpha}}});
+  }
+  const Comparison comparison = compare_runs(read_made(place), {});
+  const auto best = std::ranges::find_if(comparison.variants, [](const Variant& each) { return !each.edges.empty(); });
+  ASSERT_NE(best, comparison.variants.end());
+  EXPECT_EQ(best->edges, std::vector<std::string>{"alpha 0.4 is the largest of 3 tried"});
+  EXPECT_EQ(best->option_tuning, std::vector<std::string>{"alpha: 3 values, 16.0 s in 2 runs"});
+  ASSERT_EQ(best->option_edges.size(), 1u);
+  EXPECT_EQ(best->option_edges[0].option, "alpha");
+  EXPECT_EQ(best->option_edges[0].tried, (std::vector<double>{0.1, 0.2, 0.4}));
+  EXPECT_TRUE(std::ranges::count(comparison.notes,
+                                 "Other values of a method's own options took, besides the best: easgd alpha=0.4 "
+                                 "tau=4, alpha: 3 values, 16.0 s in 2 runs."))
+      << comparison.notes.back();
+}
+
+}  // namespace
+}  // namespace eave
