@@ -159,9 +159,9 @@ int eave_before_update_from(eave_averager* averager, double loss_sum, const floa
                             const size_t* counts, size_t tensors, unsigned char* has_gradient, size_t flags,
                             int* exchanges, int* updates);
 /* As eave_gradient_ready, before eave_before_update_from: the gradients of the tensors from index `first` on are
- * complete. They are copied, so the caller may read and change them. Not collective. Collective operations have the same
- * order on all ranks, and these functions begin some: before another collective function within the step, hand over all
- * gradients on all ranks (first = 0), even if some are not complete. */
+ * complete. They are copied, so the caller may read and change them. Not collective. Collective operations have the
+ * same order on all ranks, and these functions begin some: before another collective function within the step, hand
+ * over all gradients on all ranks (first = 0), even if some are not complete. */
 int eave_gradients_ready(eave_averager* averager, const float* const* gradients, const size_t* counts, size_t tensors,
                          size_t first);
 /* Call it when the parameters have been updated. Returns EAVE_DIVERGED if they are not finite. After every hundredth
