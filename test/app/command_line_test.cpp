@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "app/main/commands.h"
 #include "eave/check.h"
 #include "test/expectations.h"
 
@@ -245,6 +246,16 @@ TEST(CommandLine, a_shared_option_has_the_default_of_the_chosen_member) {
   }
   EXPECT_EQ(line.parse({"--communicator", "diloco", "--tau", "10"}, none).text("tau"), "10");
   expect_parts(line.help(), {"period [10; 500 with diloco] (diloco, easgd)"});
+}
+
+TEST(CommandLine, windows_of_text_are_as_long_as_the_table_of_positions_unless_told) {
+  const auto context = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"--data", "text"});
+    return train_command_line().parse(words).text("context");
+  };
+  EXPECT_EQ(context({"--model", "nanogpt-char"}), "256");
+  EXPECT_EQ(context({"--model", "gpt2", "--context", "128"}), "128");
+  EXPECT_EQ(context({"--model", "embedding 8; tied_output"}), "64") << "it has no such table";
 }
 
 TEST(CommandLine, members_may_not_share_a_name_for_two_meanings) {

@@ -185,6 +185,9 @@ void CommandLine::set_defaults_of_chosen_members(OptionValues& values) const {
     const auto chosen = owner.defaults.find(values.text(owner.selector));
     if (chosen != owner.defaults.end()) values.set_default(name, chosen->second);
   }
+  for (const auto& [name, derive] : derived_) {
+    if (std::string text = derive(values); !text.empty()) values.set_default(name, std::move(text));
+  }
 }
 
 // "10; 500 with diloco"

@@ -32,6 +32,11 @@ class CommandLine {
   };
   void add_family(const std::string& title, const OptionSpec& selector, const std::vector<Member>& members);
 
+  // The default of the option `name` follows from other options: parse() sets what `derive` returns, unless it is "".
+  void derive_default(const std::string& name, std::string (*derive)(const OptionValues& values)) {
+    derived_[name] = derive;
+  }
+
   OptionValues declared() const;  // every option, with its default
 
   // Reads options from all places. Throws Error(kUsage): unknown names (with the likely one), wrong values, and options
@@ -92,6 +97,7 @@ class CommandLine {
   std::string usage_;
   std::vector<Group> groups_;
   std::map<std::string, Owner> owners_;
+  std::map<std::string, std::string (*)(const OptionValues&)> derived_;
   std::map<std::string, std::vector<Disabler>> disablers_;  // by name of option
 };
 

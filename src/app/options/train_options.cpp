@@ -15,6 +15,7 @@
 #include "eave/model.h"
 #include "eave/optimizer.h"
 #include "nn/layer.h"
+#include "nn/specification.h"
 #include "transport/codecs/codec.h"
 
 namespace eave {
@@ -62,8 +63,16 @@ std::vector<CommandLine::Member> datasets() {
   return result;
 }
 
+// Windows of text are as long as the model's table of positions; "" if it has none.
+std::string context_of_model(const OptionValues& values) {
+  if (!find_kind(dataset_kinds(), values.text("data")).holds_text) return "";
+  const int context = model_context(values.text("model"));
+  return context == 0 ? "" : std::to_string(context);
+}
+
 void add_data(CommandLine& line) {
   line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset to train on"}, datasets());
+  line.derive_default("context", context_of_model);
   line.add_group(
       "Order and augmentation of samples",
       {{"validation-share", OptionType::kReal, "",

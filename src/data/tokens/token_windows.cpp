@@ -27,7 +27,9 @@ void TokenWindows::read_tokens(std::int64_t index, std::span<std::int32_t> token
 }
 
 std::vector<OptionSpec> window_options() {
-  return {{"context", OptionType::kInteger, "64", "tokens that the model sees at once: one sample is as many"},
+  return {{"context", OptionType::kInteger, "64",
+           "tokens that the model sees at once: one sample is as many; a model with a table of positions sets the "
+           "default"},
           {"text-test-share", OptionType::kReal, "0.1",
            "approximate share of the text to hold out for tests, if it has no test part of its own; the same for all "
            "seeds"}};
