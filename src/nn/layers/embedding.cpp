@@ -6,7 +6,7 @@
 namespace eave {
 namespace {
 
-constexpr int kMostChannels = 1 << 16;
+constexpr int kMostWidth = 1 << 16;
 constexpr int kMostPlaces = 1 << 20;
 constexpr double kDeviation = 0.02;  // of GPT-2 (Radford et al. 2018, section 4.1)
 
@@ -68,7 +68,7 @@ std::unique_ptr<Layer> make_embedding(const LayerContext& context) {
   EmbeddingShape shape;
   shape.positions = context.input.height;
   shape.vocabulary = context.classes;
-  shape.width = arguments.take_count("the number of channels", 1, kMostChannels);
+  shape.width = arguments.take_count("the number of channels", 1, kMostWidth);
   if (arguments.take_word("positions")) shape.places = arguments.take_count("the number of positions", 1, kMostPlaces);
   arguments.finish();
   if (context.input.width != 1 || context.input.channels != 1) {
