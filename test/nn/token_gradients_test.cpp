@@ -44,7 +44,7 @@ TEST_P(TokenGradients, equal_central_differences_in_double) {
                              std::vector<double>(test.gradients.begin(), test.gradients.end()));
 }
 
-const TokenCase kCases[] = {
+const TokenCase kTokenCases[] = {
     {"embedding", "embedding 5; linear classes", 3, 7, 4},
     {"embedding_of_one_token", "embedding 4 positions 3; linear classes", 1, 5, 3},
     {"positions_more_than_tokens", "embedding 4 positions 9; linear classes", 5, 6, 2},
@@ -72,7 +72,7 @@ const TokenCase kCases[] = {
     {"label_of_a_window", "embedding 4; linear 12; attention 1; global_pool; dense classes", 1, 5, 4},
 };
 
-INSTANTIATE_TEST_SUITE_P(Layers, TokenGradients, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Layers, TokenGradients, ::testing::ValuesIn(kTokenCases),
                          [](const auto& which) { return which.param.name; });
 
 constexpr const char* kBlocks =
