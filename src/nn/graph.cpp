@@ -54,7 +54,7 @@ class Builder {
       return;
     }
     push(text, std::move(layer));
-    if (text.word == "tied_output") borrow_table();
+    if (text.word == "tied_output") borrow_table(text);
   }
 
   void begin_tokens(const LayerText& text) {
@@ -70,7 +70,8 @@ class Builder {
     fail_fit(text, "the embedding's vectors have " + std::to_string(width) + " numbers, but its input has " +
                        std::to_string(shape_.channels) + " channels");
   }
-  void borrow_table() {
+  void borrow_table(const LayerText& text) {
+    if (graph_.nodes.front().lends) fail_fit(text, "the model has a tied_output already");
     graph_.nodes.back().borrows = 0;
     graph_.nodes.front().lends = true;
   }

@@ -165,6 +165,7 @@ TEST(Tokens, need_models_that_fit) {
   says("embedding 4 positions 5; linear classes", {6, 1, 1}, "the model has positions for 5");
   says("linear 4; tied_output", {6, 1, 1}, "the model has none");
   says("embedding 4; linear 5; tied_output", {6, 1, 1}, "vectors have 4 numbers, but its input has 5 channels");
+  says("embedding 4; tied_output; linear 4; tied_output", {6, 1, 1}, "the model has a tied_output already");
   says("embedding 4; linear 8; attention 1; linear classes", {6, 1, 1}, "no multiple of 3");
   says("embedding 4; linear 15; attention 3 groups 2; linear classes", {6, 1, 1}, "cannot share");
   says("embedding 4; linear 5", {6, 1, 1}, "end with \"tied_output\"");

@@ -104,7 +104,7 @@ class TrainWords {
   // The selectors that decide which defaults hold.
   Words chosen_members() const {
     Words words = {"--communicator", method()};
-    for (const char* name : {"data", "optimizer", "compression"}) {
+    for (const char* name : {"data", "model", "optimizer", "compression"}) {
       const std::string text = setting_in(settings_, name);
       if (!text.empty() && !left_out_.contains(name)) append(words, name, text);
     }

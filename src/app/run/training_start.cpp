@@ -36,7 +36,11 @@ void TrainingJob::read_initial_parameters() {
 
 // Describes how an image of the data becomes the values that the first layer reads in an evaluation.
 std::string TrainingJob::describe_input() const {
-  if (data_.train->tokens() != nullptr) return "numbers of tokens; vocabulary: " + values_.text("vocabulary");
+  if (data_.train->tokens() != nullptr) {
+    const bool is_bytes = values_.text("data") == "text" && values_.text("vocabulary") == "bytes";
+    return "numbers of tokens; vocabulary: " +
+           (is_bytes ? "bytes" : "one of " + std::to_string(data_.train->classes()) + " tokens");
+  }
   const ImageShape image = data_.train->shape(), seen = augmentation_.output(image);
   const auto size = [](ImageShape shape) { return std::to_string(shape.height) + "x" + std::to_string(shape.width); };
   std::string text;

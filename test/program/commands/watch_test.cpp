@@ -93,7 +93,7 @@ TEST(Watch, draws_in_place_on_a_terminal_and_leaves_by_ctrl_c) {
   }
   const Seen whole = on_terminal(place, "watch runs/one", 130, "");  // the table has 122 columns
   EXPECT_EQ(whole.code, 0);
-  expect_parts(whole.output, {"allreduce          1"});
+  expect_parts(whole.output, {"allreduce      1"});
 }
 
 // The file of 20 GB is sparse, so it takes no space.

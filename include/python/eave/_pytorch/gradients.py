@@ -60,7 +60,7 @@ class Gradients:
             raise Error(USAGE, f"step: the gradient of '{self.names[number]}' is sparse; expected a dense one (sparse=False)")
         if self.may_be_read_again:
             self._copies.append(self._copy(number, gradient))
-            return self._copies[-1].data_ptr()
+            return int(self._copies[-1].data_ptr())
         if gradient.data_ptr() != self._places[number]:
             self.parts[number].copy_(gradient)
         return self._places[number]
