@@ -256,6 +256,9 @@ TEST(CommandLine, windows_of_text_are_as_long_as_the_table_of_positions_unless_t
   EXPECT_EQ(context({"--model", "nanogpt-char"}), "256");
   EXPECT_EQ(context({"--model", "gpt2", "--context", "128"}), "128");
   EXPECT_EQ(context({"--model", "embedding 8; tied_output"}), "64") << "it has no such table";
+  const CommandLine line = train_command_line();
+  EXPECT_EQ(line.parse({"--data", "text", "--batch", "6"}).text("evaluation-batch"), "6");
+  EXPECT_EQ(line.parse({"--batch", "6"}).text("evaluation-batch"), "128");
 }
 
 TEST(CommandLine, members_may_not_share_a_name_for_two_meanings) {

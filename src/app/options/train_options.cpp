@@ -70,9 +70,15 @@ std::string context_of_model(const OptionValues& values) {
   return context == 0 ? "" : std::to_string(context);
 }
 
+// A window of text has an answer for each token, so a batch for images would take too much memory.
+std::string evaluation_batch_of_text(const OptionValues& values) {
+  return find_kind(dataset_kinds(), values.text("data")).holds_text ? values.text("batch") : "";
+}
+
 void add_data(CommandLine& line) {
   line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset to train on"}, datasets());
   line.derive_default("context", context_of_model);
+  line.derive_default("evaluation-batch", evaluation_batch_of_text);
   line.add_group(
       "Order and augmentation of samples",
       {{"validation-share", OptionType::kReal, "",
@@ -169,7 +175,8 @@ void add_output(CommandLine& line) {
        {"evaluate-workers", OptionType::kFlag, "on",
         "each evaluation also scores every worker on the whole test set; off: only the evaluation at the end of the "
         "run does"},
-       {"evaluation-batch", OptionType::kInteger, "128", "samples per forward pass of an evaluation"},
+       {"evaluation-batch", OptionType::kInteger, "128",
+        "samples per forward pass of an evaluation; with text, --batch unless given"},
        choice("batch-norm-statistics", {"local", "average", "recompute"}, "average",
               "statistics of the evaluated and saved model: rank 0's (local), merged from all workers' (average), or "
               "measured anew on training batches (recompute)"),

@@ -1,5 +1,6 @@
 // The dataset text: text files of the user's own, as bytes or as the tokens of a vocabulary.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -71,6 +72,16 @@ std::string describe_text(const TextListing& listing, const TextParts& parts, co
          (text.note.empty() ? "" : "; " + text.note) + describe_passed_over(listing);
 }
 
+// Whole files are held out, so a large one may take most of the text.
+std::vector<std::string> warn_of_share(const EncodedText& text, double wanted) {
+  const double held = 1 - static_cast<double>(text.training) / static_cast<double>(text.stream->size());
+  if (held < 3 * wanted && held > wanted / 3) return {};
+  const auto percent = [](double share) { return number_text(std::round(1000 * share) / 10) + " %"; };
+  return {percent(held) + " of the text are held out for tests where --text-test-share asks for " + percent(wanted) +
+          ", because whole files are held out and they differ in size: join them into one file, of which the end is "
+          "held out"};
+}
+
 DataSplit open_text(const OptionValues& values) {
   const int context = context_of(values);
   const double share = test_share_of(values);
@@ -83,6 +94,7 @@ DataSplit open_text(const OptionValues& values) {
                                      : encode_text(listing.folder, parts, *vocabulary, cache_folder("tokens"));
   DataSplit split;
   split.note = describe_text(listing, parts, text, *vocabulary, values);
+  split.warnings = warn_of_share(text, share);
   split.identity = "context " + std::to_string(context) + ", " + identity_of(parts, *vocabulary);
   split.train = training_windows(text.stream, text.training, context, vocabulary->size());
   split.test = test_windows(text.stream, text.training, context, vocabulary->size());

@@ -151,6 +151,11 @@ std::unique_ptr<Vocabulary> open_tokenizer_json(const fs::path& path) {
 std::unique_ptr<Vocabulary> open_two_files(const fs::path& numbers, const fs::path& merges) {
   const std::string first = read_vocabulary_file(numbers), second = read_vocabulary_file(merges);
   VocabularyText text{parse_token_numbers(first, numbers.string()), parse_merges(second, merges.string())};
+  if (text.numbers.contains("a</w>")) {
+    throw Error(ExitCode::kBadData, numbers.string() +
+                                        ": its tokens mark the ends of words by </w>, as CLIP's do; eave " +
+                                        "reads byte pairs of GPT-2's kind, which do not");
+  }
   const auto separator = text.numbers.find("<|endoftext|>");
   if (separator != text.numbers.end()) text.separator = separator->second;
   return make_byte_pairs(text, numbers.string(), merges.string(),

@@ -110,13 +110,19 @@ void require_gpt2_kind(const json& tokenizer, const std::string& name) {
 }
 
 void add_added_tokens(const json& added, const std::string& name, TokenNumbers& numbers) {
+  std::set<std::int32_t> taken;
+  for (const auto& [token, number] : numbers) taken.insert(number);
   for (const json& each : added) {
     const json &content = member(each, "content"), &id = member(each, "id");
     if (!content.is_string() || !id.is_number_unsigned() || id.get<std::uint64_t>() >= kMostTokens)
       refuse_vocabulary(name, ": an entry of added_tokens has no text and number");
     const auto [found, is_new] = numbers.emplace(content.get<std::string>(), id.get<std::int32_t>());
-    if (is_new || found->second == id.get<std::int32_t>()) continue;
-    refuse_vocabulary(name, " gives two numbers to the token " + quoted_token(found->first));
+    if (found->second != id.get<std::int32_t>())
+      refuse_vocabulary(name, " gives two numbers to the token " + quoted_token(found->first));
+    if (is_new && !taken.insert(found->second).second) {
+      refuse_vocabulary(name, " gives the number " + std::to_string(found->second) + " to two tokens, one of them " +
+                                  quoted_token(found->first));
+    }
   }
 }
 
@@ -146,7 +152,8 @@ std::vector<std::pair<std::string, std::string>> parse_merges(std::string_view t
   std::vector<std::pair<std::string, std::string>> merges;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
     if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
     merges.push_back(pair_in(line, name, "line " + std::to_string(number)));

@@ -88,6 +88,25 @@ TEST_F(Texts, of_many_files_hold_out_whole_ones_whatever_their_names) {
   for (const int number : numbers) EXPECT_NE(later.find(document_of(number, 10)), std::string::npos) << number;
 }
 
+TEST_F(Texts, of_which_another_share_is_held_out_than_asked_for_are_warned_of) {
+  for (int i = 0; i < 9; ++i) add(std::to_string(i), document_of(i, 10));
+  bool was_told = false, was_silent = false;
+  for (int i = 0; i < 60 && !(was_told && was_silent); ++i) {
+    add("large", document_of(1000 + i, 50));
+    const DataSplit split = open();
+    const auto held = static_cast<double>(string_of(*split.test).size());
+    const double share = held / (held + static_cast<double>(string_of(*split.train).size()));
+    const bool is_other = share > 0.31 || share < 0.03;
+    if (share > 0.29 && share < 0.31) continue;
+    ASSERT_EQ(split.warnings.size(), is_other ? 1u : 0u) << i << ": " << share;
+    (is_other ? was_told : was_silent) = true;
+    if (is_other) {
+      EXPECT_NE(split.warnings[0].find("where --text-test-share asks for 10 %"), std::string::npos);
+    }
+  }
+  EXPECT_TRUE(was_told && was_silent);
+}
+
 TEST_F(Texts, keep_copies_of_one_document_together) {
   for (int i = 0; i < 40; ++i) {
     add("one/" + std::to_string(i), document_of(i, 10));

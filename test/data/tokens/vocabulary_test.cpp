@@ -151,10 +151,28 @@ TEST_F(Vocabularies, that_are_damaged_or_of_two_models_are_refused_with_their_pl
   expect("[1, 2]", kMerges, "encoder.json holds no vocabulary");
   expect(R"({"a": 1, "b": 1})", kMerges, "gives the number 1 to two tokens");
   expect(R"({"a": 1, "a": 2})", kMerges, "has the name 'a' twice");
+  expect(numbers_json({"ab", "abc", "bc", "aa", "a</w>"}), kMerges, "mark the ends of words by </w>");
   expect(R"({"a": -1})", kMerges, "the number of the token 'a' is not a whole number from 0");
   expect(R"({"a": 16777216})", kMerges, "the number of the token 'a' is not");
   expect(R"({"a": 0, "b": 1, "ab": 2})", "a b\n", "encoder.json has no token for byte");
   expect(std::string(100000, '['), kMerges, "encoder.json nests too deep");
+}
+
+TEST_F(Vocabularies, may_end_lines_as_windows_does) {
+  write_gpt2(numbers_json(kMore), kMerges);
+  const std::vector<std::int32_t> wanted = encode("abc aab");
+  std::string merges;
+  for (const char letter : std::string(kMerges))
+    merges += letter == '\n' ? std::string("\r\n") : std::string(1, letter);
+  write_gpt2(numbers_json(kMore), merges);
+  EXPECT_EQ(encode("abc aab"), wanted);
+}
+
+TEST_F(Vocabularies, with_an_added_token_of_anothers_number_are_refused) {
+  const std::string added = R"("added_tokens": [{"id": 97, "content": "<|endoftext|>"}])";
+  write_text(place() / "tokenizer.json", R"({"model": {"type": "BPE", "vocab": )" + numbers_json({}) +
+                                             R"(, "merges": []}, "pre_tokenizer": )" + kByteLevel + ", " + added + "}");
+  expect_refusal(refused(), ExitCode::kBadData, {"gives the number 97 to two tokens", "<|endoftext|>"});
 }
 
 class EncodedTexts : public Vocabularies {
