@@ -37,8 +37,8 @@ class Dataset {
 class TokenDataset : public Dataset {
  public:
   virtual int context() const = 0;
-  // Writes the context() tokens of a window and the label of its last token, each in [0, classes()). Where the text has
-  // ended, writes kNoLabel; each window has at least one token and its label.
+  // Writes the context() tokens of a window and the label of its last token, each in [0, classes()). After the
+  // end of the text it writes kNoLabel; each window has at least one token and its label.
   virtual void read_tokens(std::int64_t index, std::span<std::int32_t> tokens) const = 0;
   ImageShape shape() const final { return {context(), 1, 1}; }
   const TokenDataset* tokens() const final { return this; }

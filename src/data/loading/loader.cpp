@@ -90,7 +90,7 @@ class BatchFiller {
   }
   std::int64_t targets() const { return dataset_.tokens() == nullptr ? 1 : dataset_.tokens()->context(); }
 
-  // Where the text has ended, the input is token 0 and no loss is taken.
+  // After the end of the text the input is token 0, and no loss is taken.
   void fill_window(Slot& slot, std::size_t i, std::span<std::int32_t> tokens) const {
     dataset_.tokens()->read_tokens(slot.indices[i], tokens);
     const std::size_t context = tokens.size() - 1, first = i * context;
