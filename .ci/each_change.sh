@@ -158,7 +158,7 @@ check_build() { prepare_tests && ./test/run --quick --werror --build; }
 # All but those that compare times with bounds.
 check_tests() { prepare_tests && ./test/run --quick --werror --alone no; }
 
-# What compares times with bounds, and what missed a limit of time beside others, with nothing beside it.
+# What compares times with bounds, with nothing beside it, and again what failed or was late beside others.
 check_timed() {
   local code=0
   ./test/run --quick --werror --alone only || code=1

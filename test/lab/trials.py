@@ -15,6 +15,9 @@ import traceback
 import lab
 
 
+MOST_AGAIN = 2  # failures beside others that are tried again with --later: more have another reason
+
+
 def find_program(given):
     places = [given] if given else [lab.ROOT / "build" / name / "eave" for name in ("test", "cpu", ".")]
     for place in places:
@@ -109,8 +112,9 @@ def parse(usage, names):
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of the moments and ranks that are drawn")
     parser.add_argument("--lane", help="those of this lane alone, one after another")
     parser.add_argument("--alone", choices=("no", "only"), help="without those that run with nothing beside them, or only those")
-    parser.add_argument("--later", type=pathlib.Path, help="with --alone no, those that missed nothing but a limit of time are "
-                        "no failures: their names go into this file; with --alone only, those in the file are tried too")
+    parser.add_argument("--later", type=pathlib.Path, help="with --alone no, the names of those that missed nothing but a limit of "
+                        "time, and of one or two that failed, go into this file, and decide nothing yet; with --alone only, "
+                        "those in the file are tried too")
     arguments = parser.parse_args()
     unknown = set(arguments.names) - set(names)
     if unknown:
@@ -178,10 +182,12 @@ def try_all(command, usage, faults):
     passed, failed, late, skipped = ([result["fault"] for result in results if result["outcome"] == outcome]
                                      for outcome in ("passed", "failed", "late", "skipped"))
     if arguments.later and arguments.alone == "no":
+        if len(failed) <= MOST_AGAIN:
+            failed, late = [], late + failed
         arguments.later.write_text("".join(f"{name}\n" for name in late))
     else:
         failed, late = failed + late, []
     if not is_lane:
         print(f"{len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped"
-              + (f", {len(late)} late, to be tried with nothing beside: {' '.join(late)}" if late else ""))
+              + (f", to be tried again with nothing beside: {' '.join(late)}" if late else ""))
     sys.exit(1 if failed else 0)
