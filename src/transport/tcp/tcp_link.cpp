@@ -102,6 +102,42 @@ void TcpLinks::locked_read(Link& link) {
   }
 }
 
+TcpLinks::Buffered* TcpLinks::locked_free_buffer() {
+  if (free_buffers_.empty()) {
+    free_buffers_.reserve(buffers_.size() + 1);
+    free_buffers_.push_back(buffers_.emplace_back(std::make_unique<Buffered>()).get());
+  }
+  Buffered* const buffered = free_buffers_.back();
+  free_buffers_.pop_back();
+  return buffered;
+}
+
+// From now on, the link neither writes nor reads memory that belongs to messages. After an error some may be left, and
+// their memory is freed. If one has been sent in part, the connection ends: it cannot be completed.
+void TcpLinks::locked_forget_messages(Link& link) {
+  link.waiting.clear();
+  for (Buffered* const each : link.unclaimed) each->taker = nullptr;
+  if (std::exchange(link.receive, nullptr) && !link.is_whole) {
+    link.buffered = locked_free_buffer();
+    link.buffered->header = link.header;
+    link.buffered->is_whole = false;
+    link.buffered->taker = nullptr;
+    link.into = link.buffered->bytes.get();
+    link.unclaimed.push_back(link.buffered);
+  }
+  if (link.first && !link.first->is_word && link.written > 0) return locked_close(link);
+  Message* each = std::exchange(link.first, nullptr);
+  link.last = nullptr;
+  while (each) {
+    Message* const next = std::exchange(each->next, nullptr);
+    if (each->is_word) {
+      (link.last ? link.last->next : link.first) = each;
+      link.last = each;
+    }
+    each = next;
+  }
+}
+
 // False: what came is no message of the job.
 bool TcpLinks::locked_consume(Link& link, std::size_t got) {
   const std::size_t length = link.header.length, of_bytes = std::min(got, length - std::min(length, link.got));
@@ -132,12 +168,7 @@ bool TcpLinks::locked_begin_message(Link& link) {
     link.into = link.receive->bytes;
     return true;
   }
-  if (free_buffers_.empty()) {
-    free_buffers_.reserve(buffers_.size() + 1);
-    free_buffers_.push_back(buffers_.emplace_back(std::make_unique<Buffered>()).get());
-  }
-  link.buffered = free_buffers_.back();
-  free_buffers_.pop_back();
+  link.buffered = locked_free_buffer();
   link.buffered->header = link.header;
   link.buffered->is_whole = false;
   link.buffered->taker = nullptr;

@@ -296,6 +296,8 @@ void TcpLinks::part() {
   };
   {
     const std::lock_guard lock(*mutex_);
+    for (const auto& link : links_)
+      if (link) locked_forget_messages(*link);
     for (int peer = 0; peer < size_; ++peer) locked_say(peer, kGoodbye, {});
   }
   while (!all([](const Link& link) { return link.has_said_goodbye && !link.first; }))
