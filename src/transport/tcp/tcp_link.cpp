@@ -102,14 +102,19 @@ void TcpLinks::locked_read(Link& link) {
   }
 }
 
-TcpLinks::Buffered* TcpLinks::locked_free_buffer() {
+// The message that comes next goes into a buffer, until somebody takes it.
+void TcpLinks::locked_buffer_message(Link& link) {
   if (free_buffers_.empty()) {
     free_buffers_.reserve(buffers_.size() + 1);
     free_buffers_.push_back(buffers_.emplace_back(std::make_unique<Buffered>()).get());
   }
-  Buffered* const buffered = free_buffers_.back();
+  link.buffered = free_buffers_.back();
   free_buffers_.pop_back();
-  return buffered;
+  link.buffered->header = link.header;
+  link.buffered->is_whole = false;
+  link.buffered->taker = nullptr;
+  link.into = link.buffered->bytes.get();
+  link.unclaimed.push_back(link.buffered);
 }
 
 // From now on, the link neither writes nor reads memory that belongs to messages. After an error some may be left, and
@@ -117,14 +122,7 @@ TcpLinks::Buffered* TcpLinks::locked_free_buffer() {
 void TcpLinks::locked_forget_messages(Link& link) {
   link.waiting.clear();
   for (Buffered* const each : link.unclaimed) each->taker = nullptr;
-  if (std::exchange(link.receive, nullptr) && !link.is_whole) {
-    link.buffered = locked_free_buffer();
-    link.buffered->header = link.header;
-    link.buffered->is_whole = false;
-    link.buffered->taker = nullptr;
-    link.into = link.buffered->bytes.get();
-    link.unclaimed.push_back(link.buffered);
-  }
+  if (std::exchange(link.receive, nullptr) && !link.is_whole) locked_buffer_message(link);
   if (link.first && !link.first->is_word && link.written > 0) return locked_close(link);
   Message* each = std::exchange(link.first, nullptr);
   link.last = nullptr;
@@ -168,12 +166,7 @@ bool TcpLinks::locked_begin_message(Link& link) {
     link.into = link.receive->bytes;
     return true;
   }
-  link.buffered = locked_free_buffer();
-  link.buffered->header = link.header;
-  link.buffered->is_whole = false;
-  link.buffered->taker = nullptr;
-  link.into = link.buffered->bytes.get();
-  link.unclaimed.push_back(link.buffered);
+  locked_buffer_message(link);
   return true;
 }
 

@@ -113,7 +113,7 @@ class TcpLinks {
   void locked_lose(int rank, std::optional<ExitCode> code);
   void locked_end_pause() noexcept;
   void locked_give_back(Link& link, Buffered* buffered);
-  Buffered* locked_free_buffer();
+  void locked_buffer_message(Link& link);
   void locked_forget_messages(Link& link);
   // Writes what has been held. Returns whether there was something.
   bool locked_list(std::vector<pollfd>& wanted);
