@@ -14,6 +14,16 @@ namespace {
 
 constexpr std::int64_t kSmallestShard = 16;
 
+// Without options that were added to eave after the log was written, if they have their defaults: those change nothing.
+Settings comparable_with(const ExchangeLog& log, const CommunicatorContext& context) {
+  Settings settings = context.settings;
+  std::erase_if(settings, [&](const auto& setting) {
+    const bool logged = std::ranges::count(log.settings, setting.first, &Settings::value_type::first) != 0;
+    return !logged && !context.values.given(setting.first);
+  });
+  return settings;
+}
+
 void read_replay(const CommunicatorContext& context, AsyncSettings& settings) {
   if (context.values.given("async-order")) {
     refuse_option(context.values, "async-order", "has no effect with --replay, which gives the order");
@@ -28,7 +38,7 @@ void read_replay(const CommunicatorContext& context, AsyncSettings& settings) {
   if (std::filesystem::is_directory(path, error)) path /= "exchanges.order";
   settings.log = std::make_shared<const ExchangeLog>(read_exchange_log(path));
   settings.order = ExchangeOrder::Kind::kReplay;
-  require_same_run(*settings.log, settings.settings, settings.workers, path);
+  require_same_run(*settings.log, comparable_with(*settings.log, context), settings.workers, path);
   const std::int64_t exchanges = exchanges_of_worker(settings) * settings.workers;
   if (settings.log->exchanges != exchanges) {
     refuse_option(context.values, "replay",

@@ -129,11 +129,11 @@ TEST(Launcher, of_others_around_it_keeps_no_run_from_its_ranks) {
   expect_end(0, place.eave(quick(""), {0, "RANK=0 WORLD_SIZE=1"}));
   expect_end(0, place.eave(quick("--transport loopback"), {0, "RANK=1 WORLD_SIZE=8"}));
   expect_output(0, place.eave(quick("--transport threads --ranks 2"), {0, "RANK=1 WORLD_SIZE=8"}),
-                {"allreduce          2"});
+                {"allreduce      2"});
   if (!has_mpirun()) return;
   for (const std::string environment : {"RANK=3 WORLD_SIZE=8", "SLURM_JOB_ID=7 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1",
                                         "SLURM_PROCID=1 SLURM_STEP_NUM_TASKS=4"}) {
-    expect_output(0, place.eave(quick(""), {2, environment}), {"allreduce          2"});
+    expect_output(0, place.eave(quick(""), {2, environment}), {"allreduce      2"});
   }
 }
 
