@@ -8,10 +8,14 @@ import kind_place
 import kind_run
 import kind_stage
 import kind_start
+import kind_text
 
 KINDS = {
     "idx": (12, kind_data.make_idx),
     "cifar": (1, kind_data.make_cifar),
+    "text": (4, kind_text.make_text),
+    "tokens": (4, kind_text.make_tokens),
+    "vocabulary": (3, kind_text.make_vocabulary),
     "image": (10, kind_image.make_image),
     "model": (10, kind_model.make_model),
     "run": (14, kind_run.make_run),

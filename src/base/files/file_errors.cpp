@@ -124,11 +124,11 @@ std::string why_no_file(const fs::path& path) {
     return "there is no directory " + path.parent_path().string() + "; check the path";
   }
   const fs::file_status status = fs::status(path, error);
-  if (error == std::errc::too_many_symbolic_link_levels) return "it is a loop of symbolic links";
+  if (error == std::errc::too_many_symbolic_link_levels) return "it is a loop of symbolic links; remove it";
   if (fs::is_directory(status)) return "it is a directory; name a file";
   if (fs::is_other(status)) return "it is a pipe, a device or a socket; write what it gives to a file, and name that";
   if (!fs::exists(status) && fs::is_symlink(fs::symlink_status(path, error)))
-    return "it is a symbolic link to " + target_of(path) + ", which is not there";
+    return "it is a symbolic link to " + target_of(path) + ", which is not there; mend or remove the link";
   const fs::path directory = path.parent_path().empty() ? fs::current_path(error) : path.parent_path();
   return "it is not in " + directory.string() + "; check the path";
 }

@@ -12,6 +12,7 @@
 #include <limits>
 #include <string_view>
 
+#include "base/files/file_errors.h"
 #include "base/files/input_file.h"
 #include "base/files/output_path.h"
 #include "base/options/number_text.h"
@@ -48,7 +49,11 @@ std::size_t MemorySource::read_at(std::uint64_t offset, std::span<std::uint8_t> 
 
 FileSource::FileSource(const std::filesystem::path& path) : name_(path.string()) {
   descriptor_ = open_regular(path);
-  if (descriptor_ < 0) throw Error(ExitCode::kInputMissing, "cannot open " + name_ + ": " + std::strerror(errno));
+  if (descriptor_ < 0) {
+    const bool is_there = errno != ENOENT && errno != ENOTDIR && errno != ELOOP;
+    throw Error(ExitCode::kInputMissing,
+                "cannot open " + name_ + ": " + (is_there ? words_of_error(errno) : why_no_file(path)));
+  }
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0) status.st_size = 0;
   size_ = static_cast<std::uint64_t>(status.st_size);

@@ -38,7 +38,7 @@ TokenFormat format_behind_header(const ByteSource& file, std::span<const std::ui
   const std::uint32_t version = number_at(header, 4), tokens = number_at(header, 8), expected = is_gpt2 ? 1 : 7;
   if (version != expected) {
     refuse_tokens(file, " is llm.c's file of tokens in version " + std::to_string(version) +
-                            " (at offset 4); eave reads version " + std::to_string(expected));
+                            " (at offset 4); eave reads version " + std::to_string(expected) + kGetTokens);
   }
   TokenFormat format{kHeaderBytes, is_gpt2 ? 2 : 4, tokens, is_gpt2 ? kGpt2Vocabulary : kLlama3Vocabulary};
   const std::uint64_t right = kHeaderBytes + std::uint64_t{tokens} * static_cast<std::uint64_t>(format.bytes_per_token);
@@ -63,7 +63,7 @@ TokenFormat read_token_format(const ByteSource& file) {
     refuse_tokens(file, " ends at offset " + std::to_string(file.size()) + ", within llm.c's header" + kGetTokens);
   }
   if (file.size() % 2 == 0) return {0, 2, static_cast<std::int64_t>(file.size() / 2), 0};
-  const std::string what = describe_unpacked(file, "");
+  const std::string what = describe_unpacked(file, "name a folder of .bin files that nanoGPT or llm.c wrote");
   refuse_tokens(file, " has " + count_text(static_cast<std::int64_t>(file.size()), "byte") +
                           ", an odd number, but each token takes 2" + (what.empty() ? kGetTokens : "; it " + what));
 }

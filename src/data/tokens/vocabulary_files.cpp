@@ -16,7 +16,7 @@ using nlohmann::json;
 constexpr const char* kSeparatorName = "<|endoftext|>";
 
 [[noreturn]] void refuse_vocabulary(const std::string& name, const std::string& what) {
-  throw Error(ExitCode::kBadData, name + what);
+  throw Error(ExitCode::kBadData, name + what + "; get the file again, or name another with --vocabulary");
 }
 
 std::string quoted_token(const std::string& token) { return "'" + printable(token.substr(0, 80)) + "'"; }
@@ -35,9 +35,9 @@ json parse_large_json(std::string_view text, const std::string& name) {
   try {
     return json::parse(text, look);
   } catch (const json::parse_error& error) {
-    refuse_vocabulary(name, " is no JSON, from byte " + std::to_string(error.byte) + " on: get the file again");
+    refuse_vocabulary(name, " is no JSON, from byte " + std::to_string(error.byte) + " on");
   } catch (const json::exception&) {
-    refuse_vocabulary(name, " holds a number that cannot be read: get the file again");
+    refuse_vocabulary(name, " holds a number that cannot be read");
   }
 }
 
@@ -92,9 +92,10 @@ bool is_absent(const json& value) {
 void require_gpt2_kind(const json& tokenizer, const std::string& name) {
   const json &model = member(tokenizer, "model"), &cut = member(tokenizer, "pre_tokenizer");
   const auto refuse = [&](const std::string& what) {
-    refuse_vocabulary(name, ": " + what +
-                                "; eave reads byte-level BPE that cuts words as GPT-2 does (model BPE, "
-                                "pre_tokenizer ByteLevel with its pattern, no normalizer)");
+    throw Error(ExitCode::kBadData, name + ": " + what +
+                                        "; eave reads byte-level BPE that cuts words as GPT-2 does (model BPE, "
+                                        "pre_tokenizer ByteLevel with its pattern, no normalizer): name another with "
+                                        "--vocabulary");
   };
   const bool has_old_model = model.is_object() && member(model, "type").is_null() && member(model, "merges").is_array();
   if (type_of(model) != "BPE" && !has_old_model) refuse("its model is " + type_of(model));
