@@ -9,24 +9,25 @@ EPOCHS = 12
 EVERY = 50  # steps
 
 
-def training(method, epochs):
-    return ["train", *lab.SMALL, "--epochs", epochs, "--evaluate-every", "0.5", *lab.METHODS[method]]
+def training(method, epochs, data=lab.SMALL):
+    return ["train", *data, "--epochs", epochs, "--evaluate-every", "0.5", *lab.METHODS[method]]
 
 
-def words(run_dir, method, *more, epochs=EPOCHS):
-    return [*training(method, epochs), "--run-dir", run_dir, *more]
+def words(run_dir, method, *more, epochs=EPOCHS, data=lab.SMALL):
+    return [*training(method, epochs, data), "--run-dir", run_dir, *more]
 
 
-def undisturbed(eave, method, ranks=RANKS, epochs=EPOCHS):
+def undisturbed(eave, method, ranks=RANKS, epochs=EPOCHS, data=lab.SMALL):
     """Returns digest and duration of an undisturbed run, which saves no checkpoint between evaluations."""
-    return lab.undisturbed(eave, ranks, *training(method, epochs))
+    return lab.undisturbed(eave, ranks, *training(method, epochs, data))
 
 
 def kill_and_resume(place, rank):
     """Kills a rank and gives the same command again until the run is done, as a batch system would."""
-    method = sorted(lab.METHODS)[place.index % len(lab.METHODS)]
-    expected, seconds = undisturbed(place.eave, method)
-    command = words(place.run_dir(), method, "--checkpoint-every", EVERY, "--resume", "auto")
+    again, index = divmod(place.index, len(lab.METHODS))
+    method, data = sorted(lab.METHODS)[index], (lab.SMALL, lab.TEXT)[(index + again) % 2]  # each method with both in turns
+    expected, seconds = undisturbed(place.eave, method, data=data)
+    command = words(place.run_dir(), method, "--checkpoint-every", EVERY, "--resume", "auto", data=data)
     job = place.start(RANKS, command)
     moment = place.random.uniform(0.3, 1.2) * seconds
     job.wait_until(lambda: time.monotonic() - job.started > moment)

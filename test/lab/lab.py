@@ -282,6 +282,9 @@ def require_code(job, *codes):
 # A model so small that a run takes a second; several evaluations, momentum, a batch that does not divide the data.
 SMALL = ["--data", "synthetic", "--synthetic-size", "8", "--synthetic-samples", "3000", "--synthetic-test-samples", "100",
          "--model", "dense 16; relu; dropout 0.2; dense classes", "--batch", "7", "--momentum", "0.9", "--progress", "off"]
+TEXT = ["--data", "text", "--data-dir", ROOT / "src" / "app" / "OPTIONS.md", "--context", "16", "--model",
+        "embedding 16 positions 16; residual(layer_norm; linear 48; attention 2; linear 16; dropout 0.2); layer_norm; tied_output",
+        "--batch", "7", "--progress", "off"]
 # Deterministic methods, and the asynchronous ones in turns.
 METHODS = {
     "allreduce": ["--communicator", "allreduce"],
