@@ -1,6 +1,7 @@
 /* A rank of a job over eave.h alone: SGD on sum_k (x_k - rank - k / 10)^2 / 2.
  *
- *     average_job OPTIONS STEPS [own-mpi | own-mpi-single]      the last two: it initialises MPI by itself
+ *     average_job OPTIONS STEPS [own-mpi | own-mpi-single | own-mpi-without-stop]
+ * With a third word it initialises MPI by itself.
  *
  * Rank 0 prints the consensus, in hexadecimal. */
 #include <stdio.h>
@@ -62,7 +63,7 @@ int main(int argc, char** argv) {
   if (eave_interface() != EAVE_INTERFACE) return 1;
   must(eave_start("auto"));
   average(argv[1], atoi(argv[2]));
-  must(eave_stop());
+  if (argc < 4 || strcmp(argv[3], "own-mpi-without-stop") != 0) must(eave_stop());
 #ifdef WITH_MPI
   if (own) MPI_Finalize();
 #endif

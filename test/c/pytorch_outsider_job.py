@@ -2,7 +2,9 @@
 
     pytorch_outsider_job.py        each function hold_... is a case, on any number of ranks
 """
+import contextlib
 import inspect
+import io
 import math
 import os
 import threading
@@ -261,6 +263,26 @@ def hold_a_fork_is_no_part_of_the_job_and_does_not_hang():
         model(x).square().mean().backward()
         averager.step()
     assert is_same_everywhere(model.parameters())
+
+
+def hold_other_things_than_a_model_and_an_optimizer_are_refused():
+    model = torch.nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    for pair, words in (((None, optimizer), "found NoneType and SGD"), ((optimizer, model), "in the wrong order"),
+                        ((model, scheduler), "scheduler.optimizer"), ((model.parameters(), optimizer), "expected a torch.nn.Module")):
+        refused(words, lambda: eave.Averager(*pair, "allreduce"))
+
+
+def hold_a_loop_without_any_averager_step_is_warned_of():
+    for steps in (0, 1):
+        model, optimizer, averager = make()
+        take_steps(model, optimizer, averager) if steps else None
+        model(batch(0)).sum().backward()
+        with contextlib.redirect_stderr(io.StringIO()) as told:
+            averager.close()
+        is_told = "averager.step() was never called" in told.getvalue()
+        assert is_told == (steps == 0 and eave.rank() == 0), told.getvalue()
 
 
 def hold_an_exception_within_consensus_puts_the_model_back():

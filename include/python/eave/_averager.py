@@ -26,7 +26,7 @@ from ._pytorch.scaler import ScaledSteps
 from ._pytorch.scoring import holding, models_to_score
 from ._pytorch.statistics import refuse_statistics
 from ._pytorch.tensors import list_trained, require_fit, share_others
-from ._pytorch.wrapped import refuse_wrapped, why_groups_drift
+from ._pytorch.wrapped import refuse_other_kinds, refuse_wrapped, why_groups_drift
 
 if TYPE_CHECKING:
     import torch
@@ -86,6 +86,7 @@ class Averager(ScaledSteps, SavedMethod):
         self._model, self._optimizer, self._name = model, optimizer, communicator
         require_same_versions()
         require_same(f"overlap={overlap}")
+        refuse_together(lambda: refuse_other_kinds(model, optimizer))
         trained = list_trained(model, optimizer)
         self._statistics = batch_norm_statistics
         refuse_together(lambda: refuse_statistics(batch_norm_statistics), lambda: refuse_wrapped(model),
@@ -98,7 +99,7 @@ class Averager(ScaledSteps, SavedMethod):
                          communicator, complete_options(options, optimizer, self._vector.values))
         self._options = options
         self._vector.low.write()
-        self._is_evaluating = self._is_updating = self._is_loaded = self._is_torn = False
+        self._is_evaluating = self._is_updating = self._is_loaded = self._is_torn = self._has_stepped = False
         self._updates: Optional[bool] = None  # whether the optimizer takes its step; None before average_gradients()
         self._hooks: Optional[ModelHooks] = None
         self._overlap: Optional[Overlap] = None
@@ -253,6 +254,7 @@ class Averager(ScaledSteps, SavedMethod):
         self._after_update()
         self._vector.low.write()
         self._vector.gradients.end_step()
+        self._has_stepped = True
         self._tell_scaler(is_left_out=not updates and not self._has(MOVES_PARAMETERS))
         self._leave_if_asked()
 
@@ -380,6 +382,9 @@ class Averager(ScaledSteps, SavedMethod):
     def close(self) -> None:
         """Collective. Ends the method on all ranks. Each rank keeps its own parameters; see consensus. The end of a
         `with` block calls it."""
+        if self._handle and self._is_in_step and not self._has_stepped and rank() == 0:
+            print(f"eave: warning: nothing was trained: the model has computed in train mode{at(self._began)}, but "
+                  "averager.step() was never called: call it after backward(), in place of optimizer.step()", file=sys.stderr)
         if self._handle and job.hand_over_all:
             job.hand_over_all()
         self._let_go()

@@ -20,6 +20,7 @@
 #include "transport/core/failure.h"
 #include "transport/job/job_timeouts.h"
 #include "transport/job/launchers.h"
+#include "transport/mpi/finalize_guard.h"
 #include "transport/mpi/mpi_control.h"
 #include "transport/mpi/mpi_library.h"
 #include "transport/mpi/mpi_topology.h"
@@ -93,6 +94,7 @@ class MpiSession {
       EAVE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     } else {
       EAVE_MPI(MPI_Query_thread(&provided));
+      finalize_guard_.emplace();
     }
     require_threads(is_own_, provided);
     if (provided < MPI_THREAD_SERIALIZED)
@@ -112,6 +114,7 @@ class MpiSession {
     limit.enter("MPI_Alltoall, after which the ranks part,");
     if (control_) control_->close();
     EAVE_MPI(MPI_Comm_free(&communicator_));
+    finalize_guard_.reset();
     limit.enter("MPI_Finalize");
     if (is_own_) EAVE_MPI(MPI_Finalize());
   }
@@ -124,6 +127,7 @@ class MpiSession {
   bool is_own_ = true;
   const std::shared_ptr<std::mutex> in_mpi_ = std::make_shared<std::mutex>();
   std::optional<MpiControl> control_;
+  std::optional<FinalizeGuard> finalize_guard_;  // if the program calls MPI_Finalize
 };
 
 }  // namespace

@@ -14,6 +14,19 @@ def _kinds(module: torch.nn.Module) -> set[str]:
     return {kind.__name__ for kind in type(module).__mro__}
 
 
+def refuse_other_kinds(model: object, optimizer: object) -> None:
+    """Raises an Error unless these are a model and an optimizer of PyTorch, in this order."""
+    import torch
+    is_model, is_optimizer = isinstance(model, torch.nn.Module), isinstance(optimizer, torch.optim.Optimizer)
+    if is_model and is_optimizer:
+        return
+    found = f"{type(model).__name__} and {type(optimizer).__name__}"
+    hint = ("; they are in the wrong order" if isinstance(optimizer, torch.nn.Module) else
+            "; a scheduler keeps its optimizer as scheduler.optimizer" if hasattr(optimizer, "optimizer") else "")
+    raise Error(USAGE, "Averager(model, optimizer, ...): expected a torch.nn.Module and a torch.optim.Optimizer, found "
+                       f"{found}{hint}")
+
+
 def refuse_wrapped(model: torch.nn.Module) -> None:
     """Raises an Error if the model is sharded, if DistributedDataParallel averages it over all ranks, or if it has a
     SyncBatchNorm that would silently compute as BatchNorm does."""
