@@ -46,23 +46,26 @@ void check_output_options(const OptionValues& values, std::initializer_list<cons
   }
 }
 
-void refuse_run_among_data(const OptionValues& values) {
+void refuse_output_among_data(const OptionValues& values) {
   const bool is_text = values.text("data") == "text";
-  if ((values.text("data") != "image-folder" && !is_text) || !values.has("data-dir") || !values.has("run-dir")) return;
+  if ((values.text("data") != "image-folder" && !is_text) || !values.has("data-dir")) return;
   std::error_code error;
-  const fs::path run = fs::weakly_canonical(fs::absolute(values.text("run-dir")), error);
   const fs::path data = fs::weakly_canonical(fs::absolute(values.text("data-dir")), error);
-  if (run.empty() || data.empty()) return;  // refused elsewhere
   const bool has_train = !is_text && fs::is_directory(data / "train", error);
-  const bool is_among = has_train
-                            ? lies_in(run, data / "train") || lies_in(run, data / "test") || lies_in(run, data / "val")
-                            : lies_in(run, data);
-  if (!is_among) return;
-  throw Error(ExitCode::kUsage, "--run-dir " + values.text("run-dir") + " lies among the " +
-                                    (is_text ? "files" : "class folders") + " of --data-dir " +
-                                    values.text("data-dir") +
-                                    (is_text ? ", and would be trained on" : ", and would be taken for one") +
-                                    "; name a directory outside of them");
+  const auto is_among = [&](const fs::path& place) {
+    if (!has_train) return lies_in(place, data);
+    return lies_in(place, data / "train") || lies_in(place, data / "test") || lies_in(place, data / "val");
+  };
+  for (const char* option : {"run-dir", "checkpoint-dir", "stage-to"}) {
+    if (!values.has(option)) continue;
+    const fs::path place = fs::weakly_canonical(fs::absolute(values.text(option)), error);
+    if (place.empty() || data.empty() || !is_among(place)) continue;  // an empty one is refused elsewhere
+    throw Error(ExitCode::kUsage, "--" + std::string(option) + " " + values.text(option) + " lies among the " +
+                                      (is_text ? "files" : "class folders") + " of --data-dir " +
+                                      values.text("data-dir") +
+                                      (is_text ? ", and would be trained on" : ", and would be taken for one") +
+                                      "; name a directory outside of them");
+  }
 }
 
 }  // namespace eave

@@ -34,8 +34,8 @@ std::string describe_useless_link(const Transport& transport);
 // overwritten.
 void check_output_options(const OptionValues& values, std::initializer_list<const char*> options);
 
-// Throws Error(kUsage) if --run-dir is where image-folder looks for class folders, or text for files: later runs would
-// take it for a class, or train on its files.
-void refuse_run_among_data(const OptionValues& values);
+// Throws Error(kUsage) if --run-dir, --checkpoint-dir or --stage-to is where image-folder looks for class folders, or
+// text for files: later runs would take it for a class, or train on its files.
+void refuse_output_among_data(const OptionValues& values);
 
 }  // namespace eave

@@ -54,7 +54,7 @@ void check_outputs(const OptionValues& values) {
     throw Error(ExitCode::kUsage, "--resume and --checkpoint off contradict each other; give one");
   }
   check_rollback(values);
-  refuse_run_among_data(values);
+  refuse_output_among_data(values);
   if (values.flag("overwrite") && may_resume(values)) {
     throw Error(ExitCode::kUsage, "--overwrite and --resume contradict each other; give one");
   }
