@@ -48,6 +48,20 @@ TEST(PlanRanking, does_not_tell_apart_what_the_error_covers) {
                 "%, so the plan does not tell them apart"});
 }
 
+TEST(PlanRanking, concludes_in_one_sentence) {
+  PlanReport report = report_of(40, 10);
+  report.plans[0].rows.push_back(row_of(4, 30));
+  report.plans[1].rows.push_back(row_of(4, 20));
+  report.plans[0].rows.push_back(row_of(16, 20));
+  report.plans[1].rows.push_back(row_of(16, 19.5));
+  EXPECT_EQ(ranking_conclusion(report),
+            "First by this plan, in time only: local-sgd, tau 4 on 2 and 4 ranks, 300 % and 50 % faster than the next, "
+            "which exceeds the model's error; local-sgd, tau 4 and allreduce on 16 ranks are not told apart: 2.6 % is "
+            "within the model's error (plans for more than 8 hosts have not been compared with runs)");
+  report.plans.pop_back();
+  EXPECT_EQ(ranking_conclusion(report), "");
+}
+
 TEST(PlanRanking, has_the_fastest_in_the_first_row) {
   const std::string table = ranking_table(report_of(40, 10));
   EXPECT_LT(table.find("local-sgd"), table.find("allreduce")) << table;

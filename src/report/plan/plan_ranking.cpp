@@ -70,6 +70,45 @@ std::string sentence(const PlanReport& report, int ranks) {
   return is_untried(report, ranks) ? text + " (on at most 8 hosts; no larger plan has been compared with a run)" : text;
 }
 
+// Numbers of ranks on which the same method is first, and as surely.
+struct Verdict {
+  std::string first, next;
+  bool is_told = false;  // whether the lead exceeds the model's error
+  std::vector<std::string> ranks, leads;
+};
+
+std::vector<Verdict> verdicts(const PlanReport& report) {
+  std::vector<Verdict> all;
+  for (const int ranks : numbers_of_ranks(report)) {
+    const std::vector<RankedPlan> ranked = ranked_plans(report, ranks);
+    if (ranks == 1 || ranked.size() < 2) continue;
+    const auto title = [&](const RankedPlan& each) {
+      return title_of(each.plan->method, report.network.ranks_per_host);
+    };
+    const double lead = ranked[0].row->samples_per_second / ranked[1].row->samples_per_second - 1;
+    Verdict mine{title(ranked[0]), title(ranked[1]), is_ahead(ranked[0], ranked[1]), {}, {}};
+    const bool is_new = all.empty() || all.back().first != mine.first || all.back().is_told != mine.is_told ||
+                        (!mine.is_told && all.back().next != mine.next);
+    if (is_new) all.push_back(std::move(mine));
+    all.back().ranks.push_back(std::to_string(ranks));
+    all.back().leads.push_back(decimal_text(100 * lead, lead < 0.1 ? 1 : 0) + " %");
+  }
+  return all;
+}
+
+// "4, 64 and 512"
+std::string sentence_list(const std::vector<std::string>& words) {
+  std::string text = words.front();
+  for (std::size_t i = 1; i < words.size(); ++i) text += (i + 1 < words.size() ? ", " : " and ") + words[i];
+  return text;
+}
+
+std::string text_of(const Verdict& each) {
+  const std::string where = " on " + sentence_list(each.ranks) + " ranks", lead = sentence_list(each.leads);
+  if (each.is_told) return each.first + where + ", " + lead + " faster than the next, which exceeds the model's error";
+  return each.first + " and " + each.next + where + " are not told apart: " + lead + " is within the model's error";
+}
+
 }  // namespace
 
 double model_error(ExchangePattern pattern) {
@@ -113,6 +152,17 @@ std::vector<std::string> ranking_sentences(const PlanReport& report) {
   std::vector<std::string> all;
   for (const int ranks : numbers_of_ranks(report)) all.push_back(sentence(report, ranks));
   return all;
+}
+
+std::string ranking_conclusion(const PlanReport& report) {
+  const std::vector<Verdict> all = verdicts(report);
+  if (all.empty()) return "";
+  std::string text = "First by this plan, in time only: ";
+  for (const Verdict& each : all) text += (&each == &all.front() ? "" : "; ") + text_of(each);
+  const std::vector<int> numbers = numbers_of_ranks(report);
+  if (is_untried(report, numbers.back()))
+    text += " (plans for more than " + std::to_string(kMostHostsMeasured) + " hosts have not been compared with runs)";
+  return text;
 }
 
 }  // namespace eave

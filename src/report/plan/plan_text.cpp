@@ -148,9 +148,8 @@ std::vector<std::string> plan_assumptions(const PlanReport& report) {
 std::string plan_text(const PlanReport& report) {
   std::string text = ranking_table(report) + "\nassumed:\n";
   for (const std::string& sentence : plan_assumptions(report)) text += "- " + printable(sentence) + "\n";
-  text += "\nfirst by this plan, in time only:\n";
-  for (const std::string& sentence : ranking_sentences(report)) text += "- " + printable(sentence) + "\n";
-  return text;
+  const std::string conclusion = ranking_conclusion(report);
+  return conclusion.empty() ? text : text + "\n" + printable(conclusion) + "\n";
 }
 
 std::string plan_json(const PlanReport& report) {
