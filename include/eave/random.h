@@ -21,7 +21,8 @@ enum class Purpose : std::uint32_t {
   kTest = 6,
   kGossip = 7,
   kHoldOut = 8,
-  kJitter = 9
+  kJitter = 9,
+  kGenerate = 10
 };
 
 struct RandomKey {

@@ -45,6 +45,7 @@ class Builder {
       return;
     }
     if (text.word == "embedding") begin_tokens(text);
+    if (graph_.reads_tokens && kind_of(text).mixes_positions) refuse_mixing(text);
     std::unique_ptr<Layer> layer = kind_of(text).make({text, shape_, classes_});
     check_size(text, layer->output());
     if (text.word == "tied_output") check_table(text);
@@ -58,8 +59,15 @@ class Builder {
   }
 
   void begin_tokens(const LayerText& text) {
-    if (!graph_.nodes.empty()) fail_fit(text, "it reads the data's tokens, so it must be the first layer");
+    if (!graph_.nodes.empty() || depth_ > 0)
+      fail_fit(text, "it reads the data's tokens, so it must be the first layer, outside of a residual block");
     graph_.reads_tokens = true;
+  }
+
+  [[noreturn]] static void refuse_mixing(const LayerText& text) {
+    fail_fit(text,
+             "behind an embedding its outputs would depend on later tokens, which the model is to predict; a "
+             "model of text uses linear, layer_norm or rms_norm, and attention");
   }
 
   // The table of the embedding, which is the first node.
@@ -96,7 +104,9 @@ class Builder {
     const int begin = current_;
     const ImageShape skip = shape_;
     barrier_ = graph_.nodes.size();
+    ++depth_;
     add_all(text.body);
+    --depth_;
     if (current_ == begin) {
       fail_layer(text,
                  text.has_shortcut ? "there are no layers before its '|'" : "there are no layers in its parentheses");
@@ -196,6 +206,7 @@ class Builder {
   ImageShape shape_;  // shape of the activation that the next layer reads
   int current_ = 0;   // index of that activation
   bool in_shortcut_ = false;
+  int depth_ = 0;  // of residual blocks around the layer
   int classes_;
   bool fuse_;
   std::size_t barrier_ = 0;  // nodes before this one may not absorb layers any more
@@ -212,7 +223,9 @@ std::string pad(std::string text, std::size_t width) {
 }  // namespace
 
 Graph build_graph(const std::string& specification, ImageShape input, int classes, bool fuse) {
-  return Builder(input, classes, fuse).build(parse_specification(specification));
+  Graph graph = Builder(input, classes, fuse).build(parse_specification(specification));
+  graph.specification = specification;
+  return graph;
 }
 
 std::string summarise(const Graph& graph) {

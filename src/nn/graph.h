@@ -36,6 +36,7 @@ struct Node {
 };
 
 struct Graph {
+  std::string specification;  // the text that it was built from
   ImageShape input;
   std::vector<Node> nodes;
   std::vector<TensorInfo> parameters, statistics;

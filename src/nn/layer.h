@@ -52,6 +52,15 @@ struct LayerUse {
   bool input_gradient = false;  // backward must compute d_input
 };
 
+// What a layer does with the places of a window of tokens, apart from treating each by itself. Text that grows by one
+// token at a time needs it (src/nn/growing_text.h).
+struct PlaceRole {
+  enum class Kind { kAlone, kTable, kRotary, kAttention };
+  Kind kind = Kind::kAlone;
+  AttentionShape heads = {};  // of kRotary and kAttention
+  float base = 0;             // of kRotary
+};
+
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -70,6 +79,7 @@ class Layer {
   virtual bool reads_neighbours() const { return false; }
   // Whether the passes are collective if ForwardCall::ranks is set. Such a layer is planned for 0 samples too.
   virtual bool spans_ranks() const { return false; }
+  virtual PlaceRole place_role() const { return {}; }
   // Whether the output is the input in another shape. Such a layer is never planned.
   virtual bool is_view() const { return false; }
   virtual std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const = 0;
@@ -88,6 +98,9 @@ struct LayerKind {
   std::string prefix;  // prefix of its parameters' names: "conv" gives "conv1.weight"
   std::string usage;   // "conv2d OUT HxW [stride S] [pad P] [no_bias]"
   std::unique_ptr<Layer> (*make)(const LayerContext& context);  // throws through fail_layer and fail_fit
+  // The layer mixes pixels or samples, so behind an embedding a prediction would see later tokens. Such models are
+  // refused.
+  bool mixes_positions = false;
 };
 
 const std::vector<LayerKind>& layer_kinds();

@@ -32,6 +32,7 @@ class UnaryLayer final : public Layer {
   std::string describe() const override { return settings_.text; }
   ImageShape output() const override { return settings_.output; }
   bool reads_neighbours() const override { return settings_.reads_neighbours; }
+  PlaceRole place_role() const override { return settings_.places; }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
     return std::make_unique<UnaryLayerPlan>(settings_.plan(compute, use.samples));
   }

@@ -45,6 +45,7 @@ struct UnaryLayerSettings {
   ImageShape output;
   std::function<std::unique_ptr<UnaryPlan>(Compute& compute, std::int64_t samples)> plan;
   bool reads_neighbours = false;  // Layer::reads_neighbours
+  PlaceRole places = {};          // Layer::place_role
 };
 std::unique_ptr<Layer> make_unary_layer(UnaryLayerSettings settings);
 

@@ -10,6 +10,7 @@
 #include "base/options/number_text.h"
 #include "device/operations.h"
 #include "eave/check.h"
+#include "nn/huggingface.h"
 #include "nn/specification.h"
 
 namespace eave {
@@ -208,6 +209,7 @@ constexpr const char* kGeluTanh = "gelu_tanh: x (1 + tanh(sqrt(2 / pi) (x + 0.04
 }  // namespace
 
 std::vector<StoredTensor> stored_tensors(const Graph& graph, TensorLayout layout) {
+  if (layout == TensorLayout::kHuggingface) return huggingface_tensors(graph, read_form(graph.specification), false);
   std::vector<StoredTensor> stored;
   const auto add = [&](const std::vector<TensorInfo>& tensors, bool are_statistics) {
     for (const TensorInfo& tensor : tensors) {
@@ -243,7 +245,7 @@ void scatter(const StoredTensor& tensor, ConstSlice values, Slice arena) {
 }
 
 std::string conventions_of(const std::string& specification, const Graph& graph, TensorLayout layout) {
-  const bool is_pytorch = layout == TensorLayout::kPytorch;
+  const bool is_pytorch = layout != TensorLayout::kEave;
   std::set<std::string> words;
   collect_words(parse_specification(specification), words);
   std::vector<std::string> lines;

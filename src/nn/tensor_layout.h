@@ -11,9 +11,10 @@
 namespace eave {
 
 enum class TensorLayout {
-  kEave,     // images NHWC; convolution weights [height, width, in, out], dense weights [in, out]
-  kPytorch,  // as PyTorch's modules have them: images NCHW, weights [out, in, height, width] and [out, in], batch
-             // norm's weight, bias, running_mean and running_var
+  kEave,         // images NHWC; convolution weights [height, width, in, out], dense weights [in, out]
+  kPytorch,      // as PyTorch's modules have them: images NCHW, weights [out, in, height, width] and [out, in], batch
+                 // norm's weight, bias, running_mean and running_var
+  kHuggingface,  // the arrays of Hugging Face's GPT-2 and Llama (huggingface.h)
 };
 
 // One array of a file, and the places of its values in the model's arena.
@@ -34,7 +35,8 @@ struct StoredTensor {
 //
 // Throws Error(kConfiguration) for the rare model whose values have no place in PyTorch's order. Examples are a
 // residual sum of two values that were flattened differently, and an image made of a flattened one. A normalisation
-// over neighbouring channels of a flattened image is another.
+// over neighbouring channels of a flattened image is another. Hugging Face's layout has a place for models of GPT-2's
+// and Llama's form only.
 std::vector<StoredTensor> stored_tensors(const Graph& graph, TensorLayout layout);
 
 // gather reads a tensor's values from the arena, in the file's order. scatter writes them to the arena.

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "app/commands/model_export.h"
+#include "app/commands/stored_model.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
@@ -112,11 +113,6 @@ std::uint64_t bytes_of(const Manifest& manifest) {
   return bytes;
 }
 
-// Whether eave.Averager or eave_save has written the checkpoint: it knows no samples, and no names of arrays.
-bool is_of_averager(const Manifest& manifest) {
-  return manifest.identity.contains("communicator") && !manifest.notes.contains("model");
-}
-
 std::string samples_of(const Manifest& manifest) {
   return is_of_averager(manifest) ? "-" : std::to_string(manifest.samples);
 }
@@ -216,12 +212,6 @@ void verify(const CheckpointRequest& request) {
   if (!damaged.empty()) refuse_damaged(request, damaged);
 }
 
-void check_sizes(const CheckpointModel& model, const Graph& graph, const fs::path& place) {
-  if (std::ssize(model.parameters) == graph.parameter_size && std::ssize(model.statistics) == graph.statistics_size)
-    return;
-  throw Error(ExitCode::kBadData, place.string() + ": its vectors are not of the model that it names");
-}
-
 void export_newest(const CheckpointRequest& request) {
   std::string damage;
   for (const std::int64_t step : steps_of(request)) {
@@ -231,20 +221,8 @@ void export_newest(const CheckpointRequest& request) {
       damage = of_this;
       continue;
     }
-    const fs::path place = checkpoint_path(request.directory, step);
-    const Manifest manifest = read_manifest(request.directory, step);
-    if (is_of_averager(manifest)) {
-      throw Error(ExitCode::kUsage,
-                  place.string() +
-                      " is of a program with eave.Averager, whose model has no names here: let the program "
-                      "export it, by averager.load(run_dir) and then torch.save(model.state_dict(), file) within "
-                      "averager.consensus()");
-    }
-    const ModelDescription description = description_in(manifest.notes, place);
-    const Graph graph = graph_of(description, place);
-    const CheckpointModel model = read_checkpoint_model(request.directory, manifest, graph.statistics);
-    check_sizes(model, graph, place);
-    return export_model(description, graph, {model.parameters, model.statistics}, request.values,
+    const StoredModel model = read_checkpointed_model(request.directory, step);
+    return export_model(model.description, model.graph, model.arenas, request.values,
                         "step " + std::to_string(step) + ": ");
   }
   throw Error(ExitCode::kBadData, "no checkpoint in " + request.directory.string() + " is whole; " + damage);

@@ -28,6 +28,7 @@ constexpr std::array kCommands = {
     NamedCommand{"checkpoint", "lists and verifies a run's checkpoints, and writes the model of one",
                  checkpoint_command, checkpoint_command_line, "ls verify export", true},
     NamedCommand{"export", "writes a run's model for PyTorch or NumPy", export_command, export_command_line, "", true},
+    NamedCommand{"generate", "writes text with the model of a run", generate_command, generate_command_line, "", true},
     NamedCommand{"doctor", "checks ranks, hosts and network; says what is wrong and what to do", doctor_command,
                  doctor_command_line},
     NamedCommand{"help", "prints this list, the manual page, all options or shell completions", help_command,

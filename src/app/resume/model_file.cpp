@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "app/resume/huggingface_model.h"
 #include "eave/check.h"
 #include "nn/tensor_layout.h"
 
@@ -50,7 +51,7 @@ std::optional<std::size_t> first_not_finite(ConstSlice values) {
   return found == values.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - values.begin()));
 }
 
-void check_array(const SafetensorsFile& file, const Arrays& arrays, const StoredTensor& tensor, bool is_pytorch,
+void check_array(const SafetensorsFile& file, const Arrays& arrays, const StoredTensor& tensor, const char* layout,
                  const std::string& remedy) {
   const auto found = arrays.find(tensor.name);
   if (found == arrays.end()) {
@@ -62,9 +63,7 @@ void check_array(const SafetensorsFile& file, const Arrays& arrays, const Stored
   const NamedArray& array = *found->second;
   if (array.shape != tensor.shape) {
     refuse(file, "the array '" + tensor.name + "' is " + text_of(array.shape) + ", in the model " +
-                     text_of(tensor.shape) + ", read in " +
-                     (is_pytorch ? "PyTorch's layout" : "eave's layout; files of PyTorch's say {\"format\": \"pt\"}") +
-                     "; " + remedy);
+                     text_of(tensor.shape) + ", read in " + layout + "; " + remedy);
   }
   if (const auto index = first_not_finite(array.values)) {
     refuse(file,
@@ -74,7 +73,7 @@ void check_array(const SafetensorsFile& file, const Arrays& arrays, const Stored
   }
 }
 
-Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>& tensors, bool is_pytorch,
+Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>& tensors, const char* layout,
                    const std::string& remedy) {
   Arrays arrays;
   std::set<std::string> unknown;
@@ -87,25 +86,58 @@ Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>&
     if (type.find('F') != std::string::npos) unknown.insert(name);
   }
   for (const StoredTensor& tensor : tensors) {
-    check_array(file, arrays, tensor, is_pytorch, remedy);
+    check_array(file, arrays, tensor, layout, remedy);
     unknown.erase(tensor.name);
   }
   if (!unknown.empty()) refuse(file, "holds the array '" + *unknown.begin() + "', which the model has not; " + remedy);
   return arrays;
 }
 
+ModelArenas read_arenas(const SafetensorsFile& file, const Graph& graph, const std::vector<StoredTensor>& tensors,
+                        const char* layout, const std::string& remedy) {
+  const Arrays arrays = find_arrays(file, tensors, layout, remedy);
+  // Allocated only now: the file is known to have as many values as the model.
+  ModelArenas arenas{std::vector<float>(static_cast<std::size_t>(graph.parameter_size)),
+                     std::vector<float>(static_cast<std::size_t>(graph.statistics_size))};
+  for (const StoredTensor& tensor : tensors) {
+    scatter(tensor, arrays.at(tensor.name)->values, tensor.is_statistic ? arenas.statistics : arenas.parameters);
+  }
+  return arenas;
+}
+
+// The arrays that Hugging Face's model has and this one lacks.
+void add_zeros(const Graph& graph, ModelArrays& model) {
+  for (const auto& [name, size] : huggingface_zeros(read_form(graph.specification))) {
+    model.values.emplace_back(static_cast<std::size_t>(size));
+    model.arrays.push_back({name, {size}, model.values.back()});
+  }
+}
+
+const char* words_of_layout(TensorLayout layout, bool is_text) {
+  if (layout == TensorLayout::kHuggingface) return "names and shapes of Hugging Face's transformers";
+  if (is_text) {
+    return layout == TensorLayout::kPytorch ? "windows of tokens; linear weights [out, in]"
+                                            : "windows of tokens; linear weights [in, out]";
+  }
+  return layout == TensorLayout::kPytorch
+             ? "images NCHW; conv weights [out, in, height, width]; dense weights [out, in]"
+             : "images NHWC; conv weights [height, width, in, out]; dense weights [in, out]";
+}
+
 }  // namespace
 
 ModelArrays model_arrays(const Graph& graph, TensorLayout layout, ConstSlice parameters, ConstSlice statistics) {
   ModelArrays model;
+  const bool as_they_lie = layout == TensorLayout::kEave;
   for (const StoredTensor& tensor : stored_tensors(graph, layout)) {
     const ConstSlice arena = tensor.is_statistic ? statistics : parameters;
-    const ConstSlice as_they_lie =
-        arena.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size));
-    if (layout == TensorLayout::kPytorch) model.values.push_back(gather(tensor, arena));
+    if (!as_they_lie) model.values.push_back(gather(tensor, arena));
     model.arrays.push_back(
-        {tensor.name, tensor.shape, layout == TensorLayout::kPytorch ? ConstSlice(model.values.back()) : as_they_lie});
+        {tensor.name, tensor.shape,
+         as_they_lie ? arena.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size))
+                     : ConstSlice(model.values.back())});
   }
+  if (layout == TensorLayout::kHuggingface) add_zeros(graph, model);
   return model;
 }
 
@@ -136,12 +168,10 @@ std::map<std::string, std::string> metadata_of(const ModelDescription& model) {
 }
 
 std::map<std::string, std::string> metadata_of(const ModelDescription& model, const Graph& graph, TensorLayout layout) {
-  const bool is_pytorch = layout == TensorLayout::kPytorch;
   std::map<std::string, std::string> metadata = metadata_of(model);
   metadata["eave_format"] = kVersion;
-  metadata["format"] = is_pytorch ? kPytorchFormat : "eave";
-  metadata["layout"] = is_pytorch ? "images NCHW; conv weights [out, in, height, width]; dense weights [out, in]"
-                                  : "images NHWC; conv weights [height, width, in, out]; dense weights [in, out]";
+  metadata["format"] = layout == TensorLayout::kEave ? "eave" : kPytorchFormat;
+  metadata["layout"] = words_of_layout(layout, graph.reads_tokens);
   const std::string conventions = conventions_of(model.specification, graph, layout);
   if (!conventions.empty()) metadata["conventions"] = conventions;
   return metadata;
@@ -167,7 +197,7 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
   const std::string image = text("image"), classes = text("classes");
   ImageShape& shape = model.image;
   char rest = 0;
-  if (std::sscanf(image.c_str(), "%5dx%5dx%5d%c", &shape.height, &shape.width, &shape.channels, &rest) != 3 ||
+  if (std::sscanf(image.c_str(), "%9dx%9dx%9d%c", &shape.height, &shape.width, &shape.channels, &rest) != 3 ||
       std::sscanf(classes.c_str(), "%9d%c", &model.classes, &rest) != 1 || shape.height < 1 || shape.width < 1 ||
       shape.channels < 1 || model.classes < 1) {
     throw Error(ExitCode::kBadData, path.string() + ": is for images of '" + image + "' and '" + classes +
@@ -180,18 +210,15 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
 
 ModelArenas read_model(const SafetensorsFile& file, const Graph& graph, const std::string& remedy) {
   require_known_version(file.metadata, file.path);
+  if (is_of_huggingface(file)) {
+    const HuggingfaceArrays found = huggingface_arrays(file, graph, remedy);
+    return read_arenas(found.file, graph, found.tensors, "the names of Hugging Face's transformers", remedy);
+  }
   const auto format = file.metadata.find("format");
   const bool is_pytorch = format != file.metadata.end() && format->second == kPytorchFormat;
-  const std::vector<StoredTensor> tensors =
-      stored_tensors(graph, is_pytorch ? TensorLayout::kPytorch : TensorLayout::kEave);
-  const Arrays arrays = find_arrays(file, tensors, is_pytorch, remedy);
-  // Allocated only now: the file is known to have as many values as the model.
-  ModelArenas arenas{std::vector<float>(static_cast<std::size_t>(graph.parameter_size)),
-                     std::vector<float>(static_cast<std::size_t>(graph.statistics_size))};
-  for (const StoredTensor& tensor : tensors) {
-    scatter(tensor, arrays.at(tensor.name)->values, tensor.is_statistic ? arenas.statistics : arenas.parameters);
-  }
-  return arenas;
+  return read_arenas(file, graph, stored_tensors(graph, is_pytorch ? TensorLayout::kPytorch : TensorLayout::kEave),
+                     is_pytorch ? "PyTorch's layout" : "eave's layout; files of PyTorch's say {\"format\": \"pt\"}",
+                     remedy);
 }
 
 std::filesystem::path find_model(const std::filesystem::path& place) {

@@ -62,7 +62,8 @@ ModelDescription description_in(const SafetensorsFile& file);
 ModelDescription description_in(const std::map<std::string, std::string>& metadata, const std::filesystem::path& path);
 
 // Reads the values in the order of the graph's arenas, with padding 0. If the file's metadata has format "pt", as is
-// custom for PyTorch, its layout is PyTorch's, else eave's.
+// custom for PyTorch, its layout is PyTorch's, else eave's. Arrays with Hugging Face's names for GPT-2 and Llama, and
+// nanoGPT's, are read as huggingface_arrays says (huggingface_model.h).
 // Throws Error: kConfiguration (an array is missing, unknown or has another shape; the message names the first one and
 // ends with `remedy`), kBadData (a value is not finite).
 ModelArenas read_model(const SafetensorsFile& file, const Graph& graph,

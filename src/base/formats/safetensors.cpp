@@ -14,6 +14,7 @@
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
 #include "base/files/user_path.h"
+#include "base/formats/half_floats.h"
 #include "base/hash.h"
 #include "base/options/number_text.h"
 #include "eave/check.h"
@@ -136,15 +137,28 @@ ConstSlice values_of(const StoredArray& array, SafetensorsFile& file) {
   return values;
 }
 
+ConstSlice widened_values_of(const StoredArray& array, SafetensorsFile& file) {
+  const char* const bytes = reinterpret_cast<const char*>(file.content.data()) + array.begin;
+  std::vector<float>& values = file.moved.emplace_back(static_cast<std::size_t>((array.end - array.begin) / 2));
+  const auto widen = array.type == "BF16" ? float_of_bf16 : float_of_f16;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, bytes + 2 * i, 2);
+    values[i] = widen(bits);
+  }
+  return values;
+}
+
 void take_arrays(const SafetensorsHeader& header, SafetensorsFile& file) {
   for (const StoredArray& array : header.arrays) {
-    if (array.type != "F32") {
+    const bool is_half = array.type == "BF16" || array.type == "F16";
+    if (array.type != "F32" && !is_half) {
       file.types_left_out[array.name] = array.type;
       continue;
     }
     std::vector<std::int64_t> shape;
     for (const std::uint64_t extent : array.shape) shape.push_back(extent_of(extent));
-    file.arrays.push_back({array.name, shape, values_of(array, file)});
+    file.arrays.push_back({array.name, shape, is_half ? widened_values_of(array, file) : values_of(array, file)});
   }
 }
 

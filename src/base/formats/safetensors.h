@@ -28,7 +28,8 @@ void write_safetensors(const OutputPath& path, const std::vector<NamedArray>& ar
                        const std::map<std::string, std::string>& metadata);
 
 // A whole file in memory. The `values` of `arrays` are views of `content`, or of `moved` if their offset is no multiple
-// of 4 bytes. Arrays of types other than float32 are left out (PyTorch's batch norms count batches).
+// of 4 bytes, or if the file has them as float16 or bfloat16. Arrays of all types but these and float32 are left out
+// (PyTorch's batch norms count batches).
 struct SafetensorsFile {
   std::vector<float> content;
   std::vector<std::vector<float>> moved;

@@ -26,6 +26,7 @@ class Attention final : public Layer {
   ImageShape output() const override {
     return {static_cast<int>(shape_.positions), 1, static_cast<int>(shape_.output_row())};
   }
+  PlaceRole place_role() const override { return {PlaceRole::Kind::kAttention, shape_}; }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
     AttentionShape shape = shape_;
     shape.samples = use.samples;

@@ -14,6 +14,8 @@ std::unique_ptr<Layer> make_average_pool(const LayerText& text, const PoolShape&
                            }});
 }
 
-LayerKind describe_layer_average_pool() { return {"average_pool", "", "average_pool SIZE [stride S] [pad P]", make}; }
+LayerKind describe_layer_average_pool() {
+  return {"average_pool", "", "average_pool SIZE [stride S] [pad P]", make, true};
+}
 
 }  // namespace eave

@@ -121,6 +121,6 @@ std::unique_ptr<Layer> make_batch_norm(const LayerContext& context) {
 
 }  // namespace
 
-LayerKind describe_layer_batch_norm() { return {"batch_norm", "bn", "batch_norm", make_batch_norm}; }
+LayerKind describe_layer_batch_norm() { return {"batch_norm", "bn", "batch_norm", make_batch_norm, true}; }
 
 }  // namespace eave

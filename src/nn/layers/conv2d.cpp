@@ -95,7 +95,7 @@ std::unique_ptr<Layer> make_conv2d(const LayerContext& context) {
 }  // namespace
 
 LayerKind describe_layer_conv2d() {
-  return {"conv2d", "conv", "conv2d OUTPUTS HEIGHTxWIDTH [stride S] [pad P] [no_bias]", make_conv2d};
+  return {"conv2d", "conv", "conv2d OUTPUTS HEIGHTxWIDTH [stride S] [pad P] [no_bias]", make_conv2d, true};
 }
 
 }  // namespace eave

@@ -50,6 +50,6 @@ std::unique_ptr<Layer> make_dense(const LayerContext& context) {
 
 }  // namespace
 
-LayerKind describe_layer_dense() { return {"dense", "dense", "dense OUTPUTS|classes", make_dense}; }
+LayerKind describe_layer_dense() { return {"dense", "dense", "dense OUTPUTS|classes", make_dense, true}; }
 
 }  // namespace eave

@@ -51,6 +51,7 @@ class Embedding final : public Layer {
       for (float& value : parameters.subspan(table, static_cast<std::size_t>(last.offset) - table)) value = 0;
     }
   }
+  PlaceRole place_role() const override { return {PlaceRole::Kind::kTable}; }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
     EmbeddingShape shape = shape_;
     shape.samples = use.samples;

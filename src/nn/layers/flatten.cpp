@@ -28,6 +28,6 @@ std::unique_ptr<Layer> make_flatten(const LayerContext& context) {
 
 }  // namespace
 
-LayerKind describe_layer_flatten() { return {"flatten", "", "flatten", make_flatten}; }
+LayerKind describe_layer_flatten() { return {"flatten", "", "flatten", make_flatten, true}; }
 
 }  // namespace eave

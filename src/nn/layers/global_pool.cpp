@@ -13,6 +13,6 @@ std::unique_ptr<Layer> make_global_pool(const LayerContext& context) {
 
 }  // namespace
 
-LayerKind describe_layer_global_pool() { return {"global_pool", "", "global_pool", make_global_pool}; }
+LayerKind describe_layer_global_pool() { return {"global_pool", "", "global_pool", make_global_pool, true}; }
 
 }  // namespace eave

@@ -4,7 +4,7 @@
 namespace eave {
 namespace {
 
-constexpr int kMostOutputs = 1 << 20;
+constexpr int kMostLinearOutputs = 1 << 20;
 
 struct LinearSettings {
   ImageShape input;
@@ -51,8 +51,9 @@ class Linear final : public Layer {
 std::unique_ptr<Layer> make_linear(const LayerContext& context) {
   ArgumentReader arguments(context.text);
   LinearSettings settings{context.input};
-  settings.outputs =
-      arguments.take_word("classes") ? context.classes : arguments.take_count("the number of outputs", 1, kMostOutputs);
+  settings.outputs = arguments.take_word("classes")
+                         ? context.classes
+                         : arguments.take_count("the number of outputs", 1, kMostLinearOutputs);
   while (arguments.has_next()) {
     if (arguments.take_word("no_bias")) {
       settings.bias = false;

@@ -14,6 +14,8 @@ std::unique_ptr<Layer> make_max_pool(const LayerContext& context) {
 
 }  // namespace
 
-LayerKind describe_layer_max_pool() { return {"max_pool", "", "max_pool SIZE [stride S] [pad P]", make_max_pool}; }
+LayerKind describe_layer_max_pool() {
+  return {"max_pool", "", "max_pool SIZE [stride S] [pad P]", make_max_pool, true};
+}
 
 }  // namespace eave

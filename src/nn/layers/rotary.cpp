@@ -19,7 +19,8 @@ std::unique_ptr<Layer> make_rotary(const LayerContext& context) {
     planned.of.samples = samples;
     return compute.plan(planned);
   };
-  return make_unary_layer({context.text.text(), context.input, plan});
+  return make_unary_layer(
+      {context.text.text(), context.input, plan, false, {PlaceRole::Kind::kRotary, shape.of, shape.base}});
 }
 
 }  // namespace

@@ -1,0 +1,240 @@
+// Implements `eave generate`: writes text with the model of a run.
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+
+#include "app/commands/generation.h"
+#include "app/commands/text_printer.h"
+#include "app/main/command_line.h"
+#include "app/main/commands.h"
+#include "app/main/launch.h"
+#include "app/resume/checkpoint_location.h"
+#include "base/files/user_path.h"
+#include "base/options/number_text.h"
+#include "base/options/option_values.h"
+#include "base/printable.h"
+#include "checkpoint/checkpoint_directory.h"
+#include "data/tokens/vocabulary.h"
+#include "eave/check.h"
+#include "report/record/config.h"
+#include "train/saving/checkpoint_load.h"
+
+namespace eave {
+
+CommandLine generate_command_line() {
+  CommandLine line(
+      "usage: eave generate RUN [--prompt TEXT] [options]\n\n"
+      "Writes text with the model of a run with --data text or tokens, or of a model.safetensors. Prints the prompt "
+      "and\n"
+      "what follows on standard output, as it comes, and the speed on standard error.");
+  line.add_group(
+      "Text",
+      {{"prompt", OptionType::kText, "",
+        "text to begin with (default: the beginning of a document, which is <|endoftext|>, or a line end if the "
+        "vocabulary has none)"},
+       {"prompt-tokens", OptionType::kText, "",
+        "numbers of tokens to begin with, with commas between; numbers are then printed, and no vocabulary is needed"},
+       {"tokens", OptionType::kInteger, "200", "most tokens to write; <|endoftext|> ends the text before"},
+       {"samples", OptionType::kInteger, "1", "number of texts, each from the prompt"},
+       {"seed", OptionType::kInteger, "1", "seed of the choice of tokens; the same seed gives the same text"}});
+  line.add_group(
+      "Choice of each token",
+      {{"temperature", OptionType::kReal, "0.8",
+        "logits are divided by it: below 1 the text is more probable, above 1 more varied; 0: always the most probable "
+        "token"},
+       {"top-k", OptionType::kInteger, "0", "draw only among this many of the most probable tokens; 0: among all"},
+       {"top-p", OptionType::kReal, "1",
+        "draw only among the most probable tokens whose probabilities together reach this share"}});
+  line.add_group("Model",
+                 {{"step",
+                   OptionType::kText,
+                   "",
+                   "use the checkpoint of this step, or the newest one with last, instead of model.safetensors",
+                   {},
+                   {"last"}},
+                  {"checkpoint-dir", OptionType::kPath, "",
+                   "directory of the run's checkpoints (default: the one in its config.json, else RUN/checkpoint)"},
+                  {"vocabulary",
+                   OptionType::kPath,
+                   "",
+                   "tokens of the text, as eave train reads them (default: the vocabulary that the run was trained "
+                   "with)",
+                   {},
+                   {"bytes"}},
+                  {"threads", OptionType::kInteger, "1", "number of threads for computing, on the CPU"}});
+  return line;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+using RunConfig = std::map<std::string, std::string>;
+
+struct GenerateRequest {
+  fs::path run;
+  OptionValues values;
+  TokenChoice choice;
+  std::int64_t tokens = 0, samples = 0;
+  std::uint64_t seed = 0;
+  int threads = 1;
+};
+
+GenerateRequest read_generate_request(const CommandLine& line, const std::vector<std::string>& words) {
+  if (words.empty() || words[0].starts_with("-"))
+    throw Error(ExitCode::kUsage, "no run given; expected RUN, the directory of a run, and then options");
+  GenerateRequest request{path_of_word(words[0], "RUN"), line.parse({words.begin() + 1, words.end()}), {}};
+  const OptionValues& values = request.values;
+  constexpr std::int64_t kMost = 1 << 30;
+  request.tokens = values.integer("tokens", 0, kMost);
+  request.samples = values.integer("samples", 1, kMost);
+  request.seed = values.seed("seed");
+  request.threads = static_cast<int>(values.integer("threads", 1, 1024));
+  request.choice = {values.real("temperature"), values.integer("top-k", 0, kMost), values.real("top-p")};
+  if (!(request.choice.temperature >= 0 && request.choice.temperature <= 1e6))
+    refuse_option(values, "temperature", "expected a number from 0 to 1000000, such as 0.8");
+  if (!(request.choice.top_p > 0 && request.choice.top_p <= 1))
+    refuse_option(values, "top-p", "expected a share above 0 and at most 1, such as 0.9");
+  if (values.has("prompt") && values.has("prompt-tokens"))
+    refuse_option(values, "prompt-tokens", "contradicts --prompt: give one of them");
+  if (values.has("checkpoint-dir") && !values.has("step"))
+    refuse_option(values, "checkpoint-dir", "has no effect without --step");
+  return request;
+}
+
+StoredModel read_model_of_step(const GenerateRequest& request) {
+  const std::string& word = request.values.text("step");
+  const fs::path directory = find_checkpoints_of(request.run, request.values.text("checkpoint-dir"));
+  const std::vector<std::int64_t> steps = committed_steps(directory);
+  if (steps.empty()) {
+    throw Error(ExitCode::kInputMissing,
+                "--step " + word + ": no checkpoint in " + directory.string() + "; name a run that has saved one");
+  }
+  const std::int64_t step = word == "last" ? *std::ranges::max_element(steps) : request.values.integer("step", 1);
+  if (std::ranges::find(steps, step) == steps.end()) {
+    throw Error(ExitCode::kInputMissing, "--step " + word + ": no such checkpoint in " + directory.string() +
+                                             "; eave checkpoint ls " + request.run.string() + " lists them");
+  }
+  verify_checkpoint(directory, read_manifest(directory, step));
+  return read_checkpointed_model(directory, step);
+}
+
+// The settings of the run; none for a file.
+RunConfig config_of(const fs::path& run) {
+  std::error_code error;
+  return fs::is_directory(run, error) ? read_config(run / "config.json") : RunConfig();
+}
+
+// Opens the vocabulary that is given, or that of the run. nullptr: none is known.
+std::unique_ptr<Vocabulary> find_vocabulary(const GenerateRequest& request, const StoredModel& model) {
+  if (request.values.has("vocabulary")) return open_vocabulary(request.values.text("vocabulary"));
+  const RunConfig config = config_of(request.run);
+  const std::string named = setting_in(config, "data") == "text" ? setting_in(config, "vocabulary") : "";
+  if (named.empty()) return model.description.input.ends_with("vocabulary: bytes") ? open_vocabulary("bytes") : nullptr;
+  std::error_code error;
+  if (named != "bytes" && !fs::exists(named, error)) {
+    throw Error(ExitCode::kInputMissing, (request.run / "config.json").string() + " names the vocabulary " + named +
+                                             ", which is not there; name the same files with --vocabulary PATH");
+  }
+  return open_vocabulary(named);
+}
+
+void check_vocabulary(const Vocabulary& vocabulary, const StoredModel& model) {
+  if (vocabulary.size() <= model.description.classes) return;
+  throw Error(ExitCode::kConfiguration, "the vocabulary has " + count_text(vocabulary.size(), "token") +
+                                            ", but the model of " + model.place.string() + " knows " +
+                                            std::to_string(model.description.classes) +
+                                            "; name the vocabulary that it was trained with by --vocabulary PATH");
+}
+
+std::vector<std::int32_t> tokens_in(const OptionValues& values, int classes) {
+  const std::string& text = values.text("prompt-tokens");
+  std::vector<std::int32_t> tokens;
+  for (const char *at = text.data(), *const end = at + text.size();; ++at) {
+    std::int32_t token = -1;
+    const auto [rest, failure] = std::from_chars(at, end, token);
+    if (failure != std::errc() || token < 0 || token >= classes || (rest != end && *rest != ',')) {
+      refuse_option(values, "prompt-tokens",
+                    "expected numbers of tokens from 0 to " + std::to_string(classes - 1) +
+                        " with commas between, such as 1,2,3");
+    }
+    tokens.push_back(token);
+    at = rest;
+    if (at == end) return tokens;
+  }
+}
+
+std::vector<std::int32_t> prompt_of(const OptionValues& values, Vocabulary& vocabulary) {
+  const std::string& text = values.text("prompt");
+  if (text.empty() && vocabulary.separator() >= 0) return {vocabulary.separator()};
+  const std::string begin = text.empty() ? "\n" : text;
+  std::vector<std::int32_t> tokens;
+  vocabulary.encode({reinterpret_cast<const std::uint8_t*>(begin.data()), begin.size()}, tokens);
+  return tokens;
+}
+
+void write_as_text(const GenerateRequest& request, Generation& generation, Vocabulary& vocabulary, std::uint32_t sample,
+                   std::int64_t& written) {
+  const std::vector<std::int32_t> prompt = prompt_of(request.values, vocabulary);
+  TextPrinter printer;
+  for (const std::int32_t token : prompt) {
+    if (request.values.has("prompt") && token != vocabulary.separator()) printer.add(vocabulary.bytes_of(token));
+  }
+  generation.begin(prompt);
+  for (std::int64_t i = 0; i < request.tokens; ++i, ++written) {
+    const std::int32_t token = generation.next(request.choice, vocabulary.size(), request.seed, sample);
+    if (token == vocabulary.separator()) break;
+    printer.add(vocabulary.bytes_of(token));
+  }
+  printer.finish();
+  std::fputs("\n", stdout);
+}
+
+void write_as_numbers(const GenerateRequest& request, Generation& generation, int classes, std::uint32_t sample,
+                      std::int64_t& written) {
+  std::fputs(printable(request.values.text("prompt-tokens")).c_str(), stdout);
+  generation.begin(tokens_in(request.values, classes));
+  for (std::int64_t i = 0; i < request.tokens; ++i, ++written) {
+    std::fprintf(stdout, ",%d", generation.next(request.choice, classes, request.seed, sample));
+    std::fflush(stdout);
+  }
+  std::fputs("\n", stdout);
+}
+
+void generate(const GenerateRequest& request) {
+  const StoredModel model = request.values.has("step") ? read_model_of_step(request) : read_stored_model(request.run);
+  Generation generation(model, request.threads);
+  const bool as_numbers = request.values.has("prompt-tokens");
+  const std::unique_ptr<Vocabulary> vocabulary = as_numbers ? nullptr : find_vocabulary(request, model);
+  if (!as_numbers && vocabulary == nullptr) {
+    throw Error(ExitCode::kUsage, model.place.string() +
+                                      " does not say which vocabulary its tokens are of; name it with --vocabulary "
+                                      "PATH, or begin with --prompt-tokens 1,2,3 and get numbers");
+  }
+  if (vocabulary != nullptr) check_vocabulary(*vocabulary, model);
+  const auto begin = std::chrono::steady_clock::now();
+  std::int64_t written = 0;
+  for (std::int64_t sample = 0; sample < request.samples; ++sample) {
+    if (sample > 0) std::fputs("---\n", stdout);
+    const auto number = static_cast<std::uint32_t>(sample);
+    if (as_numbers) {
+      write_as_numbers(request, generation, model.description.classes, number, written);
+    } else {
+      write_as_text(request, generation, *vocabulary, number, written);
+    }
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::fprintf(stderr, "%s in %s s, %s per second\n", count_text(written, "token").c_str(),
+               number_text(seconds).c_str(), number_text(static_cast<double>(written) / seconds).c_str());
+}
+
+}  // namespace
+
+int generate_command(const std::vector<std::string>& words, const char* const*) {
+  const CommandLine line = generate_command_line();
+  GenerateRequest request;
+  return run_command_once(
+      words, line.help(), [&] { request = read_generate_request(line, words); }, [&] { generate(request); });
+}
+
+}  // namespace eave

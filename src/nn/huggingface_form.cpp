@@ -1,0 +1,171 @@
+// Recognises GPT-2's and Llama's form in the text of a model.
+#include <limits>
+
+#include "eave/check.h"
+#include "nn/huggingface.h"
+#include "nn/specification.h"
+
+namespace eave {
+namespace {
+
+constexpr int kMost = std::numeric_limits<int>::max();
+
+// Reads layers one after another, without those of dropout.
+class FormReader {
+ public:
+  FormReader(const std::vector<LayerText>& layers, TransformerForm& form) : layers_(layers), form_(form) {}
+
+  bool has_next() {
+    while (next_ < layers_.size() && layers_[next_].word == "dropout") {
+      if (form_.dropout == 0) form_.dropout = ArgumentReader(layers_[next_]).take_fraction("the rate");
+      ++next_;
+    }
+    return next_ < layers_.size();
+  }
+  bool is_next(const std::string& word) { return has_next() && layers_[next_].word == word; }
+  const LayerText& take(const std::string& word) {
+    if (is_next(word)) return layers_[next_++];
+    refuse(has_next() ? "layer " + std::to_string(layers_[next_].number) + " \"" + layers_[next_].text() +
+                            "\" stands " + "where they have " + word
+                      : "a " + word + " is missing at the end of " + (next_ == 0 ? "it" : "a block"));
+  }
+  void finish() {
+    if (has_next()) refuse("they have nothing like layer " + std::to_string(layers_[next_].number) + " there");
+  }
+
+  [[noreturn]] static void refuse(const std::string& why) {
+    throw Error(ExitCode::kConfiguration, "the model has another form than Hugging Face's GPT-2 and Llama: " + why);
+  }
+
+  // A number that all blocks share.
+  template <class Number>
+  static void agree(Number& known, Number found, const std::string& what) {
+    if (known == Number{}) known = found;
+    if (known != found) refuse("layers have different " + what);
+  }
+
+  int take_linear() {
+    const LayerText& text = take("linear");
+    ArgumentReader arguments(text);
+    if (arguments.take_word("classes")) refuse("an output stands where they have a linear layer");
+    const int outputs = arguments.take_count("the number of outputs", 1, kMost);
+    const bool has_bias = takes_bias(arguments);
+    if (linears_++ == 0 && is_first_) form_.has_bias = has_bias;
+    if (has_bias != form_.has_bias) refuse("some linear layers have a bias and some have none");
+    return outputs;
+  }
+  void take_norm() {
+    ArgumentReader arguments(take(form_.is_llama ? "rms_norm" : "layer_norm"));
+    bool has_bias = !form_.is_llama;
+    float epsilon = 1e-5f;
+    while (arguments.has_next()) {
+      if (arguments.take_word("no_bias")) {
+        has_bias = false;
+      } else if (arguments.take_word("epsilon")) {
+        epsilon = arguments.take_number("epsilon", 1e-12f, 1);
+      } else {
+        break;
+      }
+    }
+    agree(form_.epsilon, epsilon, "epsilons");
+    if (norms_++ == 0 && is_first_) form_.norm_has_bias = has_bias;
+    if (has_bias != form_.norm_has_bias) refuse("some norms have a bias and some have none");
+  }
+  void take_heads(const std::string& word) {
+    ArgumentReader arguments(take(word));
+    const int heads = arguments.take_count("the number of heads", 1, kMost);
+    const int groups = arguments.take_word("groups") ? arguments.take_count("the number of groups", 1, kMost) : heads;
+    agree(form_.heads, heads, "heads");
+    agree(form_.groups, groups, "groups");
+    if (word != "rotary") return;
+    agree(form_.base, arguments.take_word("base") ? arguments.take_number("the base", 1, 1e9f) : 10000.0f, "bases");
+  }
+  void follow(bool is_first) { is_first_ = is_first; }
+
+ private:
+  static bool takes_bias(ArgumentReader& arguments) {
+    bool has_bias = true;
+    while (arguments.has_next()) {
+      if (arguments.take_word("no_bias")) {
+        has_bias = false;
+      } else if (arguments.take_word("deviation")) {
+        arguments.take_number("the deviation", 0, 10);
+      } else {
+        break;
+      }
+    }
+    return has_bias;
+  }
+
+  const std::vector<LayerText>& layers_;
+  TransformerForm& form_;
+  std::size_t next_ = 0;
+  int linears_ = 0, norms_ = 0;
+  bool is_first_ = false;  // the first block, which sets what the others must have
+};
+
+void read_attention(const LayerText& block, TransformerForm& form, bool is_first) {
+  FormReader reader(block.body, form);
+  reader.follow(is_first);
+  reader.take_norm();
+  const int rows = reader.take_linear();
+  if (form.is_llama) reader.take_heads("rotary");
+  reader.take_heads("attention");
+  FormReader::agree(form.head_width, rows / (form.heads + 2 * form.groups), "channels of a head");
+  if (reader.take_linear() != form.width) FormReader::refuse("a block gives another width than the embedding");
+  reader.finish();
+  if (!form.is_llama && (form.groups != form.heads || form.head_width * form.heads != form.width))
+    FormReader::refuse("GPT-2's attention has as many channels as the embedding, and no groups");
+}
+
+void read_dense(const LayerText& block, TransformerForm& form) {
+  FormReader reader(block.body, form);
+  reader.take_norm();
+  const int outputs = reader.take_linear();
+  FormReader::agree(form.inner, form.is_llama ? outputs / 2 : outputs, "channels between linear layers");
+  if (form.is_llama) {
+    if (!ArgumentReader(reader.take("gated")).take_word("silu")) FormReader::refuse("Llama's gate is silu");
+  } else {
+    const bool is_approximate = reader.is_next("gelu_tanh");
+    reader.take(is_approximate ? "gelu_tanh" : "gelu");
+    if (form.layers == 0) form.is_approximate = is_approximate;
+    if (form.is_approximate != is_approximate) FormReader::refuse("layers have different activations");
+  }
+  if (reader.take_linear() != form.width) FormReader::refuse("a block gives another width than the embedding");
+  reader.finish();
+}
+
+void read_output(FormReader& reader, TransformerForm& form) {
+  form.is_tied = reader.is_next("tied_output");
+  ArgumentReader arguments(reader.take(form.is_tied ? "tied_output" : "linear"));
+  if (form.is_tied) return;
+  if (!arguments.take_word("classes") || !arguments.take_word("no_bias"))
+    FormReader::refuse("their output is \"tied_output\" or \"linear classes no_bias\"");
+}
+
+}  // namespace
+
+TransformerForm read_form(const std::string& specification) {
+  const std::vector<LayerText> layers = parse_specification(specification);
+  TransformerForm form;
+  FormReader reader(layers, form);
+  ArgumentReader arguments(reader.take("embedding"));
+  form.width = arguments.take_count("the number of channels", 1, kMost);
+  form.is_llama = !arguments.take_word("positions");
+  if (!form.is_llama) form.positions = arguments.take_count("the number of positions", 1, kMost);
+  while (reader.is_next("residual")) {
+    const LayerText &attention = reader.take("residual"), &dense = reader.take("residual");
+    if (attention.has_shortcut || dense.has_shortcut) FormReader::refuse("a residual block has layers after a '|'");
+    read_attention(attention, form, form.layers == 0);
+    read_dense(dense, form);
+    ++form.layers;
+  }
+  if (form.layers == 0) FormReader::refuse("it has no residual blocks behind its embedding");
+  if (form.is_llama && form.has_bias) FormReader::refuse("linear layers of Llama have no_bias");
+  reader.take_norm();
+  read_output(reader, form);
+  reader.finish();
+  return form;
+}
+
+}  // namespace eave
