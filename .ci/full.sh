@@ -69,7 +69,7 @@ check_wheel() {
 
 # The Python package with other libraries from PyPI: trainers, formats, trackers, and models of Kubernetes' jobs.
 check_addons() {
-  mpi_launch/install_packages build pytorch && build_program && cmake --build build/test --target eave_library >/dev/null || return 1
+  mpi_launch/install_packages build pytorch && build_program && cmake --build build/test --target eave_library model_logits >/dev/null || return 1
   install_pytorch
   run_or_skip test/addons/run --install
 }

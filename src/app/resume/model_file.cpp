@@ -196,10 +196,12 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
   ModelDescription model{text("model"), {}, 0};
   const std::string image = text("image"), classes = text("classes");
   ImageShape& shape = model.image;
+  constexpr int kMostPixels = 99'999;  // of an edge; windows of text may have more tokens
   char rest = 0;
   if (std::sscanf(image.c_str(), "%9dx%9dx%9d%c", &shape.height, &shape.width, &shape.channels, &rest) != 3 ||
       std::sscanf(classes.c_str(), "%9d%c", &model.classes, &rest) != 1 || shape.height < 1 || shape.width < 1 ||
-      shape.channels < 1 || model.classes < 1) {
+      shape.channels < 1 || std::max(shape.width, shape.channels) > kMostPixels ||
+      (shape.height > kMostPixels && shape.width > 1) || model.classes < 1) {
     throw Error(ExitCode::kBadData, path.string() + ": is for images of '" + image + "' and '" + classes +
                                         "' classes, which is no model; get the file again");
   }

@@ -34,7 +34,7 @@ constexpr const char* kPlace =
 }  // namespace
 
 const std::set<std::string>& options_of_files() {
-  static const std::set<std::string> kOptions = {"config", "data-dir", "plugin", "stage-to"};
+  static const std::set<std::string> kOptions = {"config", "data-dir", "plugin", "stage-to", "vocabulary"};
   return kOptions;
 }
 

@@ -1,0 +1,132 @@
+"""Models of transformers and of eave have the same logits, in both directions: language_models_job.py FOLDER BUILD.
+
+Random GPT-2 and Llama models are saved by save_pretrained and read by eave. What eave exports, from_pretrained reads.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+import torch
+import transformers
+
+transformers.utils.logging.disable_progress_bar()
+
+TOLERANCE = 1e-4  # relative to the largest logit
+BLOCK = ("residual(layer_norm; linear 144; attention 4; linear 48); "
+         "residual(layer_norm; linear 192; gelu_tanh; linear 48); ")
+GPT2 = "embedding 48 positions 40; " + 3 * BLOCK + "layer_norm; "
+LLAMA = ("embedding 64; " + 2 * ("residual(rms_norm; linear 128 no_bias; rotary 8 groups 4; attention 8 groups 4; "
+                                 "linear 64 no_bias); residual(rms_norm; linear 344 no_bias; gated silu; "
+                                 "linear 64 no_bias); ") + "rms_norm; ")
+
+
+def gpt2(**more):
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(
+        vocab_size=101, n_positions=40, n_embd=48, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None, **more))
+
+
+def llama(**more):
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        vocab_size=70, hidden_size=64, intermediate_size=172, num_hidden_layers=2, num_attention_heads=8,
+        num_key_value_heads=4, max_position_embeddings=64, rms_norm_eps=1e-5, bos_token_id=None, eos_token_id=None, **more))
+
+
+CASES = {
+    "gpt2": (gpt2, {}, GPT2 + "tied_output", 33, "float32"),
+    "gpt2, gelu, own output": (gpt2, {"activation_function": "gelu", "tie_word_embeddings": False},
+                               GPT2.replace("gelu_tanh", "gelu") + "linear classes no_bias", 40, "float32"),
+    "llama": (llama, {"tie_word_embeddings": True}, LLAMA + "tied_output", 45, "float32"),
+    "llama, own output, bfloat16": (llama, {}, LLAMA + "linear classes no_bias", 64, "bfloat16"),
+    "gpt2, float16": (gpt2, {}, GPT2 + "tied_output", 17, "float16"),
+}
+SAMPLES = 3
+
+
+def randomise(model):
+    """Also biases and norms, which begin at 0 and 1."""
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(1 if parameter.dim() == 1 else 0, 0.3 if parameter.dim() == 1 else 0.08)
+
+
+def read_floats(path, *shape):
+    return torch.frombuffer(bytearray(path.read_bytes()), dtype=torch.float32).reshape(shape)
+
+
+def differs(what, found, expected):
+    error = ((found - expected).abs().max() / expected.abs().max()).item()
+    print(f"  {what}: relative error of logits {error:.1e}")
+    return not error <= TOLERANCE
+
+
+def logits_of(model, tokens):
+    with torch.no_grad():
+        return model.float().eval()(input_ids=tokens.long()).logits
+
+
+def try_case(name, folder, build):
+    make, settings, text, context, kind = CASES[name]
+    model = make(**settings)
+    randomise(model)
+    model.to(getattr(torch, kind)).save_pretrained(folder / "theirs")
+    tokens = torch.randint(model.config.vocab_size, (SAMPLES, context), dtype=torch.int32)
+    (folder / "tokens").write_bytes(bytes(tokens.flatten().view(torch.uint8).tolist()))
+    (folder / "ours").mkdir()
+    subprocess.run([build / "model_logits", text, str(context), str(model.config.vocab_size), folder / "theirs",
+                    folder / "tokens", folder / "ours"], check=True, timeout=100)
+    shape = (SAMPLES, context, model.config.vocab_size)
+    # Not of `model`: its rotary frequencies would be rounded too.
+    expected = logits_of(type(model).from_pretrained(folder / "theirs", dtype=torch.float32), tokens)
+    wrong = differs(f"{name}, read by eave", read_floats(folder / "ours/logits", *shape), expected)
+    wrong |= differs(f"{name}, grown by eave", read_floats(folder / "ours/grown", *shape), expected)
+    subprocess.run([build / "eave", "export", folder / "ours/model.safetensors", "--layout", "huggingface",
+                    "--safetensors", folder / "back/model.safetensors"], check=True, timeout=100, stdout=subprocess.DEVNULL)
+    back, report = type(model).from_pretrained(folder / "back", output_loading_info=True)
+    if any(report[each] for each in ("missing_keys", "unexpected_keys", "mismatched_keys")):
+        print(f"  {name}: {report}")
+        wrong = True
+    return wrong | differs(f"{name}, read from eave", logits_of(back, tokens), expected)
+
+
+def try_without_biases(folder, build):
+    """A model of nanoGPT's kind gets biases of 0 in GPT-2's form, and comes back without them."""
+    text = (GPT2 + "tied_output").replace("gelu_tanh", "gelu").replace("layer_norm;", "layer_norm no_bias;")
+    for outputs in ("144", "48", "192"):
+        text = text.replace(f"linear {outputs}", f"linear {outputs} no_bias")
+    model = gpt2(activation_function="gelu")
+    randomise(model)
+    with torch.no_grad():
+        for key, parameter in model.named_parameters():
+            if key.endswith("bias"):
+                parameter.zero_()
+    model.save_pretrained(folder / "theirs")
+    tokens = torch.randint(101, (SAMPLES, 40), dtype=torch.int32)
+    (folder / "tokens").write_bytes(bytes(tokens.flatten().view(torch.uint8).tolist()))
+    (folder / "ours").mkdir()
+    subprocess.run([build / "model_logits", text, "40", "101", folder / "theirs", folder / "tokens", folder / "ours"],
+                   check=True, timeout=100)
+    expected = logits_of(model, tokens)
+    wrong = differs("without biases, read by eave", read_floats(folder / "ours/logits", *expected.shape), expected)
+    subprocess.run([build / "eave", "export", folder / "ours/model.safetensors", "--layout", "huggingface",
+                    "--safetensors", folder / "back/model.safetensors"], check=True, timeout=100, stdout=subprocess.DEVNULL)
+    back = transformers.GPT2LMHeadModel.from_pretrained(folder / "back")
+    if back.config.activation_function != "gelu" or json.loads((folder / "back/config.json").read_text())["n_inner"] != 192:
+        wrong = True
+    return wrong | differs("without biases, read from eave", logits_of(back, tokens), expected)
+
+
+def main():
+    torch.set_num_threads(1)
+    folder, build = map(pathlib.Path, sys.argv[1:])
+    wrong = False
+    for number, name in enumerate(CASES):
+        (folder / str(number)).mkdir()
+        wrong |= try_case(name, folder / str(number), build)
+    (folder / "plain").mkdir()
+    sys.exit(wrong | try_without_biases(folder / "plain", build))
+
+
+if __name__ == "__main__":
+    main()
