@@ -128,7 +128,7 @@ std::int64_t Model::State::check(const Batch& batch, ConstSlice parameters, Cons
              "inputs of the batch");
   if (batch.targets != graph.targets) {
     throw Error(ExitCode::kConfiguration,
-                "model: it makes " + count_text(graph.targets, "prediction") + " for each sample, but the data has " +
+                "model: it gives " + count_text(graph.targets, "prediction") + " for each sample, but the data has " +
                     count_text(batch.targets, "label") + "; for text, give a model that begins with embedding");
   }
   const std::size_t labels = samples * static_cast<std::size_t>(batch.targets);

@@ -139,11 +139,13 @@ std::unique_ptr<Vocabulary> find_vocabulary(const GenerateRequest& request, cons
   return open_vocabulary(named);
 }
 
-void check_vocabulary(const Vocabulary& vocabulary, const StoredModel& model) {
-  if (vocabulary.size() <= model.description.classes) return;
-  throw Error(ExitCode::kConfiguration, "the vocabulary has " + count_text(vocabulary.size(), "token") +
-                                            ", but the model of " + model.place.string() + " knows " +
-                                            std::to_string(model.description.classes) +
+// A model of --data tokens may know more tokens than its vocabulary has, such as 50304 for the 50257 of GPT-2.
+void check_vocabulary(const Vocabulary& vocabulary, const GenerateRequest& request, const StoredModel& model) {
+  const int known = model.description.classes, size = vocabulary.size();
+  const bool is_of_text = setting_in(config_of(request.run), "data") == "text";
+  if (size == known || (size < known && !is_of_text)) return;
+  throw Error(ExitCode::kConfiguration, "the vocabulary has " + count_text(size, "token") + ", but the model of " +
+                                            model.place.string() + " knows " + std::to_string(known) +
                                             "; name the vocabulary that it was trained with by --vocabulary PATH");
 }
 
@@ -211,7 +213,7 @@ void generate(const GenerateRequest& request) {
                                       " does not say which vocabulary its tokens are of; name it with --vocabulary "
                                       "PATH, or begin with --prompt-tokens 1,2,3 and get numbers");
   }
-  if (vocabulary != nullptr) check_vocabulary(*vocabulary, model);
+  if (vocabulary != nullptr) check_vocabulary(*vocabulary, request, model);
   const auto begin = std::chrono::steady_clock::now();
   std::int64_t written = 0;
   for (std::int64_t sample = 0; sample < request.samples; ++sample) {

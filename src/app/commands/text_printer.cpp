@@ -36,7 +36,7 @@ void TextPrinter::add(std::string_view bytes) {
 }
 
 void TextPrinter::finish() {
-  print(held_);
+  if (!held_.empty()) print("?");
   held_.clear();
 }
 

@@ -14,7 +14,7 @@ std::size_t whole_characters(std::string_view text);
 class TextPrinter {
  public:
   void add(std::string_view bytes);
-  void finish();  // ends the text: what is left of a cut character becomes '?'
+  void finish();  // ends the text: a cut character becomes one '?'
 
  private:
   void print(std::string_view text);

@@ -52,6 +52,7 @@ void require_same_comparison(const std::map<std::string, std::string>& saved,
                              const std::map<std::string, std::string>& mine, const std::string& place) {
   std::set<std::string> free = options_of_files();
   free.insert({"run-dir", "progress"});
+  free.erase("vocabulary");  // losses per token of different vocabularies are not comparable
   // Comparisons from before 2026-11-26 evaluated once an epoch. Their runs are kept.
   if (!saved.contains("evaluations") && mine.contains("evaluations"))
     free.insert({"evaluate-every", "evaluate-workers", "evaluations"});

@@ -50,7 +50,8 @@ void add_training(CommandLine& line) {
        {"max-steps", OptionType::kInteger, "", "stop after this many steps, even if epochs are left"},
        {"max-samples", OptionType::kInteger, "", "stop when all ranks together have seen this many samples"},
        {"initial-parameters", OptionType::kPath, "",
-        "file of parameters to start from: model.safetensors of a run, or a .safetensors file from PyTorch"},
+        "file of parameters to start from: model.safetensors of a run, a .safetensors file from PyTorch, or weights "
+        "with Hugging Face's names for GPT-2 and Llama, or nanoGPT's"},
        {"seed", OptionType::kInteger, "1", "seed of initial parameters, order of samples, augmentation and dropout"}});
 }
 

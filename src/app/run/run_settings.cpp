@@ -50,6 +50,7 @@ std::map<std::string, std::string> settings_of_rank(const std::string& command, 
 std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values) {
   std::set<std::string> others = words_in(std::string(kWatching) + kPlace + "async-order async-overlap replay");
   others.insert(options_of_files().begin(), options_of_files().end());
+  others.erase("vocabulary");  // losses of other tokens are other numbers
   std::vector<std::pair<std::string, std::string>> settings;
   for (const auto& [name, entry] : values.entries()) {
     if (!others.contains(name) && values.has(name)) settings.emplace_back(name, entry.text);

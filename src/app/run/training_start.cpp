@@ -11,14 +11,14 @@
 
 namespace eave {
 
-// A model of images has one answer for each sample, and a model of text one for each token.
+// A model of images has one prediction for each sample, and a model of text one for each token.
 void TrainingJob::require_model_of_data() const {
   const TokenDataset* const text = data_.train->tokens();
   if (const std::int64_t labels = text == nullptr ? 1 : text->context(); labels != model_->targets()) {
     throw Error(ExitCode::kConfiguration,
-                "--model " + printable(values_.text("model")) + " gives " + count_text(model_->targets(), "answer") +
-                    " for each sample, but samples of --data " + values_.text("data") + " have " +
-                    count_text(labels, "label") +
+                "--model " + printable(values_.text("model")) + " gives " +
+                    count_text(model_->targets(), "prediction") + " for each sample, but samples of --data " +
+                    values_.text("data") + " have " + count_text(labels, "label") +
                     (text == nullptr ? ": choose a model of images" : ", one for each token: choose a model of text"));
   }
 }

@@ -82,6 +82,12 @@ std::size_t first_word(std::span<const std::uint8_t> text) {
   return end_of_run(text, begin, first.letters);
 }
 
+std::string unicode_version() {
+  UVersionInfo version{};
+  u_getUnicodeVersion(version);
+  return std::to_string(version[0]) + "." + std::to_string(version[1]);
+}
+
 BytePairs::BytePairs(const std::array<std::int32_t, 256>& bytes, std::unordered_map<std::uint64_t, Merge> merges)
     : bytes_(bytes), merges_(std::move(merges)) {}
 

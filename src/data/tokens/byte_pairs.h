@@ -20,6 +20,9 @@ namespace eave {
 // as a character that is none of these.
 std::size_t first_word(std::span<const std::uint8_t> text);
 
+// The version of Unicode that the ICU library knows, "15.1". Another version may cut other words.
+std::string unicode_version();
+
 // Sennrich, Haddow, Birch, "Neural machine translation of rare words with subword units", 2016; of bytes as in GPT-2.
 class BytePairs {
  public:

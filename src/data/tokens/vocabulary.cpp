@@ -34,13 +34,13 @@ class ByteVocabulary final : public Vocabulary {
 class BytePairVocabulary final : public Vocabulary {
  public:
   BytePairVocabulary(BytePairs pairs, std::vector<std::string> bytes, std::int32_t separator, std::string files,
-                     std::string identity)
+                     const std::string& identity)
       : pairs_(std::move(pairs)),
         encoder_(pairs_),
         bytes_(std::move(bytes)),
         separator_(separator),
         files_(std::move(files)),
-        identity_(std::move(identity)) {}
+        identity_(identity + " Unicode " + unicode_version()) {}
   int size() const override { return static_cast<int>(bytes_.size()); }
   std::string describe() const override {
     return "byte pairs of " + files_ +

@@ -17,7 +17,7 @@ class Vocabulary {
   virtual ~Vocabulary() = default;
   virtual int size() const = 0;              // tokens are in [0, size())
   virtual std::string describe() const = 0;  // for the card: "bytes, as they are"
-  // Vocabularies with equal identities encode alike.
+  // Vocabularies with equal identities encode alike. That of byte pairs has the version of Unicode.
   virtual std::string identity() const = 0;
   // The token that stands behind each document, "<|endoftext|>"; kNoLabel if the vocabulary has none.
   virtual std::int32_t separator() const { return kNoLabel; }

@@ -1,0 +1,205 @@
+// Weights with the names of Hugging Face's GPT-2 and Llama, and of nanoGPT.
+#include "app/resume/huggingface_model.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "app/resume/model_file.h"
+#include "eave/check.h"
+#include "test/expectations.h"
+#include "test/temporary_directory.h"
+
+namespace eave {
+namespace {
+
+const std::string kGpt2 =
+    "embedding 8 positions 6; residual(layer_norm; linear 24; attention 2; linear 8); residual(layer_norm; linear 32; "
+    "gelu_tanh; linear 8); layer_norm; tied_output";
+const std::string kPlainGpt2 =
+    "embedding 8 positions 6; residual(layer_norm no_bias; linear 24 no_bias; attention 2; linear 8 no_bias); "
+    "residual(layer_norm no_bias; linear 32 no_bias; gelu; linear 8 no_bias); layer_norm no_bias; tied_output";
+const std::string kLlama =
+    "embedding 8; residual(rms_norm; linear 16 no_bias; rotary 4 groups 2; attention 4 groups 2; linear 8 no_bias); "
+    "residual(rms_norm; linear 24 no_bias; gated silu; linear 8 no_bias); rms_norm; linear classes no_bias";
+constexpr int kClasses = 10;
+constexpr ImageShape kWindow{6, 1, 1};
+
+struct HuggingfaceModel : testing::Test {
+  // A model whose parameters are all different.
+  void begin(const std::string& text) {
+    graph = build_graph(text, kWindow, kClasses);
+    model = {text, kWindow, kClasses};
+    parameters.assign(static_cast<std::size_t>(graph.parameter_size), 0);
+    for (const TensorInfo& tensor : graph.parameters) {
+      for (std::int64_t i = tensor.offset; i < tensor.offset + tensor.size; ++i)
+        parameters[static_cast<std::size_t>(i)] = static_cast<float>(i + 1);
+    }
+  }
+  // Writes the arrays that `change` has changed, as transformers would.
+  struct Array {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::vector<float> values;
+  };
+  std::vector<Array> arrays() const {
+    std::vector<Array> all;
+    for (const NamedArray& array : model_arrays(graph, TensorLayout::kHuggingface, parameters, {}).arrays)
+      all.push_back({array.name, array.shape, {array.values.begin(), array.values.end()}});
+    return all;
+  }
+  void write(const std::vector<Array>& arrays) const {
+    std::vector<NamedArray> views;
+    for (const Array& array : arrays) views.push_back({array.name, array.shape, array.values});
+    write_safetensors(OutputPath(path), views, {{"format", "pt"}});
+  }
+  ModelArenas read() const { return read_model(read_safetensors(path), graph, "the remedy"); }
+  void expect_refused(const std::string& says) const {
+    expect_error(ExitCode::kConfiguration, says, [&] { read(); });
+  }
+  void write_config(const std::string& json) const { std::ofstream(directory.path() / "config.json") << json; }
+
+  const TemporaryDirectory directory;
+  const std::filesystem::path path = directory.path() / "model.safetensors";
+  Graph graph;
+  ModelDescription model;
+  std::vector<float> parameters;
+};
+
+HuggingfaceModel::Array turned(HuggingfaceModel::Array array) {
+  const auto rows = static_cast<std::size_t>(array.shape[0]), columns = static_cast<std::size_t>(array.shape[1]);
+  const std::vector<float> values = array.values;
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t column = 0; column < columns; ++column)
+      array.values[column * rows + row] = values[row * columns + column];
+  }
+  std::swap(array.shape[0], array.shape[1]);
+  return array;
+}
+
+TEST_F(HuggingfaceModel, there_and_back_leaves_every_parameter) {
+  for (const std::string& text : {kGpt2, kPlainGpt2, kLlama}) {
+    begin(text);
+    write_model(OutputPath(path), model, TensorLayout::kHuggingface, parameters, {});
+    EXPECT_EQ(read().parameters, parameters) << text;
+    EXPECT_EQ(description_in(read_safetensors(path)).specification, text);
+  }
+}
+
+TEST_F(HuggingfaceModel, of_gpt2_may_lack_its_prefix_and_have_masks_and_a_copy_of_its_table) {
+  begin(kGpt2);
+  std::vector<Array> all = arrays();
+  for (Array& array : all) array.name = array.name.substr(std::string("transformer.").size());
+  all.push_back({"h.0.attn.bias", {1, 1, 6, 6}, std::vector<float>(36, 1)});
+  all.push_back({"lm_head.weight", all[0].shape, all[0].values});
+  write(all);
+  EXPECT_EQ(read().parameters, parameters);
+  all.back().values[3] += 1;
+  write(all);
+  expect_refused("lm_head.weight is no copy of the table");
+}
+
+TEST_F(HuggingfaceModel, of_nanogpt_has_turned_weights) {
+  begin(kPlainGpt2);
+  std::vector<Array> all;
+  for (const Array& array : arrays()) {
+    if (array.name.ends_with("bias")) continue;
+    const bool is_linear = array.name.find(".c_") != std::string::npos;
+    all.push_back(is_linear ? turned(array) : array);
+    all.back().name = "_orig_mod." + all.back().name;
+  }
+  write(all);
+  EXPECT_EQ(read().parameters, parameters);
+}
+
+TEST_F(HuggingfaceModel, of_another_shape_or_depth_is_refused_by_the_name_of_an_array) {
+  begin(kGpt2);
+  write(arrays());
+  graph = build_graph(
+      "embedding 8 positions 6; residual(layer_norm; linear 24; attention 2; linear 8); "
+      "residual(layer_norm; linear 16; gelu_tanh; linear 8); layer_norm; tied_output",
+      kWindow, kClasses);
+  expect_refused("the array 'transformer.h.0.mlp.c_fc.weight' is [8, 32], in the model [8, 16]");
+  graph = build_graph(kGpt2, kWindow, kClasses + 1);
+  expect_refused("the array 'transformer.wte.weight' is [10, 8], in the model [11, 8]");
+  const std::size_t last = kGpt2.rfind("layer_norm");
+  const std::size_t first = kGpt2.find("residual");
+  const std::string block = kGpt2.substr(first, last - first);
+  graph = build_graph(kGpt2.substr(0, last) + block + kGpt2.substr(last), kWindow, kClasses);
+  expect_refused("no float32 array 'transformer.h.1.ln_1.weight' [8], which the model has");
+  begin(kGpt2.substr(0, last) + block + kGpt2.substr(last));
+  write(arrays());
+  graph = build_graph(kGpt2, kWindow, kClasses);
+  expect_refused("holds the array 'transformer.h.1.attn.c_attn.bias', which the model has not; the remedy");
+}
+
+TEST_F(HuggingfaceModel, with_biases_is_refused_by_a_model_without) {
+  begin(kPlainGpt2);
+  std::vector<Array> all = arrays();
+  for (Array& array : all) {
+    if (array.name == "transformer.h.0.mlp.c_proj.bias") array.values[2] = 0.5F;
+  }
+  write(all);
+  expect_refused("the array 'transformer.h.0.mlp.c_proj.bias' is not 0, but the model has no bias there");
+}
+
+TEST_F(HuggingfaceModel, is_compared_with_the_numbers_in_config_json) {
+  begin(kGpt2);
+  write(arrays());
+  const auto with = [&](const char* name, const nlohmann::json& value) {
+    nlohmann::json config = nlohmann::json::parse(huggingface_config(read_form(kGpt2), kClasses, 6));
+    config[name] = value;
+    write_config(config.dump());
+  };
+  with("n_head", 2);
+  EXPECT_EQ(read().parameters, parameters);
+  with("n_head", 4);
+  expect_refused("config.json: n_head is 4, and the model has heads 2");
+  with("layer_norm_epsilon", 1e-6);
+  expect_refused("layer_norm_epsilon is 1e-06, and the model has epsilon 1e-05");
+  with("activation_function", "relu");
+  expect_refused("activation_function is relu");
+  with("scale_attn_by_inverse_layer_idx", true);
+  expect_refused("scale_attn_by_inverse_layer_idx is true");
+  with("model_type", "mistral");
+  expect_refused("model_type is mistral");
+  write_config("{\"model_type\": ");
+  expect_error(ExitCode::kBadData, "config.json: is no JSON", [&] { read(); });
+}
+
+TEST_F(HuggingfaceModel, of_llama_is_compared_with_old_and_new_places_of_the_base) {
+  begin(kLlama);
+  write(arrays());
+  write_config(R"({"model_type": "llama", "num_attention_heads": 4, "rms_norm_eps": 1e-5, "rope_theta": 500000.0})");
+  expect_refused("rope_theta is 500000, and the model has base 10000");
+  write_config(R"({"model_type": "llama", "num_attention_heads": 4, "rms_norm_eps": 1e-5,
+                   "rope_parameters": {"rope_type": "llama3", "rope_theta": 10000.0}})");
+  expect_refused("rope_type is llama3");
+  write_config(R"({"model_type": "llama", "num_attention_heads": 4})");
+  expect_refused("rms_norm_eps is 1e-06, and the model has epsilon 1e-05");
+}
+
+TEST_F(HuggingfaceModel, is_refused_by_models_of_another_form) {
+  begin(kGpt2);
+  write(arrays());
+  const auto refuse = [&](const std::string& text, const std::string& says) {
+    graph = build_graph(text, kWindow, kClasses);
+    SCOPED_TRACE(text);
+    expect_refused("its arrays have the names of GPT-2 or Llama, but ");
+    expect_refused(says);
+  };
+  refuse("embedding 8 positions 6; layer_norm; tied_output", "no residual blocks");
+  refuse(
+      "embedding 8 positions 6; residual(layer_norm; linear 8; relu; linear 8); residual(layer_norm; linear 8; gelu; "
+      "linear 8); layer_norm; tied_output",
+      "layer 5 \"relu\" stands where they have attention");
+  std::string other = kGpt2;
+  refuse(other.replace(other.find("gelu_tanh"), 9, "silu"), "\"silu\" stands where they have gelu");
+  other = kGpt2;
+  refuse(other.replace(other.find("linear 32"), 9, "linear 32 no_bias"), "some have none");
+  refuse(kGpt2.substr(0, kGpt2.size() - 11) + "linear classes", "\"linear classes no_bias\"");
+}
+
+}  // namespace
+}  // namespace eave

@@ -1,0 +1,149 @@
+// eave generate writes text with the models of runs.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "data/tokens/vocabulary_files.h"
+#include "test/program/expectations.h"
+
+namespace eave {
+namespace {
+
+const char* const kModel =
+    "'embedding 16 positions 12; residual(layer_norm; linear 48; attention 2; linear 16); tied_output'";
+
+// GPT-2's files with two merges and a token between documents.
+void write_vocabulary(const Place& place, const std::string& folder) {
+  nlohmann::json numbers;
+  for (int byte = 0; byte < 256; ++byte) numbers[letter_of_byte(static_cast<std::uint8_t>(byte))] = byte;
+  numbers["ab"] = 256;
+  numbers["abc"] = 257;
+  numbers["<|endoftext|>"] = 258;
+  std::filesystem::create_directory(place.path() / folder);
+  place.write(folder + "/encoder.json", numbers.dump());
+  place.write(folder + "/vocab.bpe", "#version: 0.2\na b\nab c\n");
+}
+
+std::string train_words(const std::string& more) {
+  return "train --data text --data-dir texts --context 12 --text-test-share 0.3 --batch 8 --optimizer adamw --lr 0.02 "
+         "--progress off --model " +
+         std::string(kModel) + " " + more;
+}
+
+// A text that the model soon knows by heart.
+void write_texts(const Place& place) {
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += "abcde\n";
+  place.write("texts/a.txt", text);
+}
+
+TEST(Generate, goes_on_with_the_text_that_a_model_knows_by_heart) {
+  const Place place;
+  write_texts(place);
+  expect_end(0, place.eave(train_words("--epochs 12 --run-dir run")));
+  const std::string line = "abcde\n";
+  const auto generate = [&](const std::string& words) { return place.eave("generate run " + words); };
+  // Also beyond the context, where the window moves on.
+  const Ended greedy = generate("--temperature 0 --prompt abc --tokens 45");
+  expect_end(0, greedy);
+  EXPECT_EQ(greedy.output, line + line + line + line + line + line + line + line + "\n");
+  EXPECT_TRUE(greedy.says("45 tokens in ")) << greedy.errors;
+  // A prompt longer than the context.
+  EXPECT_EQ(generate("--temperature 0 --prompt 'abcde\nabcde\nabcde\nab' --tokens 4").output,
+            line + line + line + line + "\n");
+  EXPECT_EQ(generate("--prompt abc --tokens 0").output, "abc\n");
+  EXPECT_EQ(generate("--temperature 0 --tokens 3").output, "abc\n");  // from a line end, which is not printed
+  EXPECT_EQ(generate("--temperature 0 --prompt-tokens 97,98 --tokens 4").output, "97,98,99,100,101,10\n");
+  EXPECT_EQ(place.eave("generate run/model.safetensors --temperature 0 --prompt ab --tokens 3").output, "abcde\n");
+  EXPECT_EQ(generate("--step last --temperature 0 --prompt ab --tokens 3").output, "abcde\n");
+}
+
+TEST(Generate, gives_the_same_text_for_the_same_seed_and_another_for_each_sample) {
+  const Place place;
+  write_texts(place);
+  expect_end(0, place.eave(train_words("--max-steps 1 --run-dir run")));
+  const auto text = [&](const std::string& words) {
+    const Ended ended = place.eave("generate run --prompt x --tokens 20 " + words);
+    expect_end(0, ended);
+    return ended.output;
+  };
+  const std::string one = text("--seed 5"), two = text("--seed 5 --samples 2");
+  EXPECT_EQ(text("--seed 5"), one);
+  EXPECT_NE(text("--seed 6"), one);
+  ASSERT_TRUE(two.starts_with(one + "---\nx")) << two;
+  EXPECT_NE(two.substr(one.size() + 4), one);
+  EXPECT_EQ(text("--seed 5 --top-k 1"), text("--temperature 0"));
+  EXPECT_EQ(text("--seed 5 --top-p 0.0001"), text("--temperature 0"));
+  EXPECT_NE(text("--seed 5 --temperature 3"), one);
+}
+
+TEST(Generate, finds_the_vocabulary_of_the_run_or_says_which_option_names_it) {
+  const Place place;
+  write_texts(place);
+  write_vocabulary(place, "pairs");
+  expect_end(0, place.eave(train_words("--epochs 30 --vocabulary pairs --run-dir run")));
+  const std::string generate = "generate run --temperature 0 --prompt abc --tokens 6 ";
+  EXPECT_EQ(place.eave(generate).output, "abcde\nabcde\n\n");
+  std::filesystem::rename(place.path() / "pairs", place.path() / "moved");
+  expect_end(66, place.eave(generate),
+             {"config.json names the vocabulary pairs, which is not there", "--vocabulary PATH"});
+  EXPECT_EQ(place.eave(generate + "--vocabulary moved").output, "abcde\nabcde\n\n");
+  expect_end(78, place.eave(generate + "--vocabulary bytes"), {"has 256 tokens", "knows 259"});
+}
+
+// The identity of the data decides, not the name of the files.
+TEST(Vocabulary, may_be_moved_before_a_run_is_resumed_but_not_changed) {
+  const Place place;
+  write_texts(place);
+  write_vocabulary(place, "pairs");
+  expect_end(0, place.eave(train_words("--max-steps 4 --vocabulary pairs --run-dir run")));
+  std::filesystem::rename(place.path() / "pairs", place.path() / "moved");
+  const std::string resumed = train_words("--resume --run-dir run ");
+  expect_end(0, place.eave(resumed + "--max-steps 6 --vocabulary moved"));
+  expect_end(78, place.eave(resumed + "--max-steps 8 --vocabulary bytes"), {"data"});
+  place.write("moved/vocab.bpe", "#version: 0.2\na b\n");
+  expect_end(78, place.eave(resumed + "--max-steps 8 --vocabulary moved"), {"data"});
+}
+
+TEST(Vocabulary, may_lie_elsewhere_for_each_rank) {
+  if (!has_mpirun()) GTEST_SKIP() << "no mpirun";
+  const Place place;
+  write_texts(place);
+  write_vocabulary(place, "pairs");
+  write_vocabulary(place, "others");
+  const std::string rank = program() + " " + train_words("--max-steps 2 --run-dir run --overwrite --vocabulary ");
+  expect_end(0, place.run(mpirun(1) + " " + rank + "pairs : -np 1 " + rank + "others"));
+  place.write("others/vocab.bpe", "#version: 0.2\na b\n");
+  expect_end(78, place.run(mpirun(1) + " " + rank + "pairs : -np 1 " + rank + "others"), {"data"});
+}
+
+TEST(Generate, refuses_what_it_cannot_do) {
+  const Place place;
+  write_texts(place);
+  expect_end(0, place.eave(train_words("--max-steps 1 --run-dir run")));
+  expect_end(0, place.eave("train" + std::string(kQuick) + "--run-dir images"));
+  const auto expect = [&](int code, const std::string& words, const std::vector<std::string>& says) {
+    SCOPED_TRACE(words);
+    const Ended ended = place.eave("generate " + words);
+    expect_end(code, ended, says);
+    EXPECT_EQ(ended.output, "");
+  };
+  expect(64, "", {"no run given"});
+  expect(66, "nowhere", {"no file nowhere"});
+  expect(78, "images --prompt a", {"images/model.safetensors: its model reads images", "--data text or tokens"});
+  expect(64, "run --prompt a --prompt-tokens 1", {"--prompt-tokens", "contradicts --prompt"});
+  for (const std::string tokens : {"256", "-1", "1,", ",1", "1,x", "1 2"})
+    expect(64, "run --prompt-tokens='" + tokens + "'", {"expected numbers of tokens from 0 to 255"});
+  expect(64, "run --temperature -1", {"--temperature", "expected a number from 0"});
+  expect(64, "run --temperature nan", {"--temperature"});
+  expect(64, "run --top-p 0", {"--top-p", "expected a share above 0"});
+  expect(64, "run --top-k -1", {"--top-k"});
+  expect(64, "run --checkpoint-dir run", {"--checkpoint-dir", "no effect without --step"});
+  expect(66, "run --step 77", {"--step 77: no such checkpoint", "eave checkpoint ls run"});
+  expect(66, "run --vocabulary nowhere", {"--vocabulary nowhere: no such file"});
+  write_vocabulary(place, "pairs");
+  expect(78, "run --vocabulary pairs", {"the vocabulary has 259 tokens", "knows 256"});
+}
+
+}  // namespace
+}  // namespace eave
