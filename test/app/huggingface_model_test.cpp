@@ -161,7 +161,7 @@ TEST_F(HuggingfaceModel, is_compared_with_the_numbers_in_config_json) {
   with("activation_function", "relu");
   expect_refused("activation_function is relu");
   with("scale_attn_by_inverse_layer_idx", true);
-  expect_refused("scale_attn_by_inverse_layer_idx is true");
+  expect_refused("scale_attn_by_inverse_layer_idx is on");
   with("model_type", "mistral");
   expect_refused("model_type is mistral");
   write_config("{\"model_type\": ");

@@ -194,10 +194,11 @@ void write_as_text(const GenerateRequest& request, Generation& generation, Vocab
 
 void write_as_numbers(const GenerateRequest& request, Generation& generation, int classes, std::uint32_t sample,
                       std::int64_t& written) {
-  std::fputs(printable(request.values.text("prompt-tokens")).c_str(), stdout);
-  generation.begin(tokens_in(request.values, classes));
+  const std::vector<std::int32_t> prompt = tokens_in(request.values, classes);
+  for (std::size_t i = 0; i < prompt.size(); ++i) std::printf("%s%d", i == 0 ? "" : ",", prompt[i]);
+  generation.begin(prompt);
   for (std::int64_t i = 0; i < request.tokens; ++i, ++written) {
-    std::fprintf(stdout, ",%d", generation.next(request.choice, classes, request.seed, sample));
+    std::printf(",%d", generation.next(request.choice, classes, request.seed, sample));
     std::fflush(stdout);
   }
   std::fputs("\n", stdout);

@@ -4,6 +4,7 @@
 
 #include "app/resume/huggingface_model.h"
 #include "base/files/input_file.h"
+#include "base/formats/strict_json.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "eave/check.h"
@@ -76,7 +77,7 @@ class Comparison {
   void off(const char* name) const {
     const auto found = config_.find(name);
     const bool is_off = found == config_.end() || found->is_null() || (found->is_boolean() && !found->get<bool>());
-    if (!is_off) refuse(std::string(name) + " is " + found->dump() + ", which eave's layers do not have");
+    if (!is_off) refuse(std::string(name) + " is on, which eave's layers do not have");
   }
   [[noreturn]] void refuse(const std::string& why) const {
     throw Error(ExitCode::kConfiguration, path_ + ": " + printable(why) + "; " + remedy_);
@@ -127,7 +128,7 @@ void check_huggingface_config(const std::string& file, const TransformerForm& fo
   const std::filesystem::path path = std::filesystem::path(file).parent_path() / "config.json";
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return;
-  const ConfigJson config = ConfigJson::parse(read_file(path, kMostBytesOfConfig), nullptr, false);
+  const ConfigJson config = parse_json_or_discard(read_file(path, kMostBytesOfConfig));
   if (config.is_discarded()) throw Error(ExitCode::kBadData, path.string() + ": is no JSON; get the file again");
   const auto type = config.find("model_type");
   if (!config.is_object() || type == config.end() || !type->is_string()) return;  // not of transformers

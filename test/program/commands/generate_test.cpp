@@ -30,32 +30,32 @@ std::string train_words(const std::string& more) {
          std::string(kModel) + " " + more;
 }
 
-// A text that the model soon knows by heart.
+// A text that the model soon knows by heart. Its windows of 12 tokens begin at each of the 7 places of a line.
 void write_texts(const Place& place) {
   std::string text;
-  for (int i = 0; i < 300; ++i) text += "abcde\n";
+  for (int i = 0; i < 300; ++i) text += "abcdef\n";
   place.write("texts/a.txt", text);
 }
 
 TEST(Generate, goes_on_with_the_text_that_a_model_knows_by_heart) {
   const Place place;
   write_texts(place);
-  expect_end(0, place.eave(train_words("--epochs 12 --run-dir run")));
-  const std::string line = "abcde\n";
+  expect_end(0, place.eave(train_words("--epochs 25 --run-dir run")));
+  const std::string line = "abcdef\n";
   const auto generate = [&](const std::string& words) { return place.eave("generate run " + words); };
   // Also beyond the context, where the window moves on.
-  const Ended greedy = generate("--temperature 0 --prompt abc --tokens 45");
+  const Ended greedy = generate("--temperature 0 --prompt abc --tokens 53");
   expect_end(0, greedy);
   EXPECT_EQ(greedy.output, line + line + line + line + line + line + line + line + "\n");
-  EXPECT_TRUE(greedy.says("45 tokens in ")) << greedy.errors;
+  EXPECT_TRUE(greedy.says("53 tokens in ")) << greedy.errors;
   // A prompt longer than the context.
-  EXPECT_EQ(generate("--temperature 0 --prompt 'abcde\nabcde\nabcde\nab' --tokens 4").output,
+  EXPECT_EQ(generate("--temperature 0 --prompt 'abcdef\nabcdef\nabcdef\nab' --tokens 5").output,
             line + line + line + line + "\n");
   EXPECT_EQ(generate("--prompt abc --tokens 0").output, "abc\n");
   EXPECT_EQ(generate("--temperature 0 --tokens 3").output, "abc\n");  // from a line end, which is not printed
-  EXPECT_EQ(generate("--temperature 0 --prompt-tokens 97,98 --tokens 4").output, "97,98,99,100,101,10\n");
-  EXPECT_EQ(place.eave("generate run/model.safetensors --temperature 0 --prompt ab --tokens 3").output, "abcde\n");
-  EXPECT_EQ(generate("--step last --temperature 0 --prompt ab --tokens 3").output, "abcde\n");
+  EXPECT_EQ(generate("--temperature 0 --prompt-tokens 97,98 --tokens 5").output, "97,98,99,100,101,102,10\n");
+  EXPECT_EQ(place.eave("generate run/model.safetensors --temperature 0 --prompt ab --tokens 4").output, "abcdef\n");
+  EXPECT_EQ(generate("--step last --temperature 0 --prompt ab --tokens 4").output, "abcdef\n");
 }
 
 TEST(Generate, gives_the_same_text_for_the_same_seed_and_another_for_each_sample) {
@@ -83,11 +83,11 @@ TEST(Generate, finds_the_vocabulary_of_the_run_or_says_which_option_names_it) {
   write_vocabulary(place, "pairs");
   expect_end(0, place.eave(train_words("--epochs 30 --vocabulary pairs --run-dir run")));
   const std::string generate = "generate run --temperature 0 --prompt abc --tokens 6 ";
-  EXPECT_EQ(place.eave(generate).output, "abcde\nabcde\n\n");
+  EXPECT_EQ(place.eave(generate).output, "abcdef\nabcd\n");
   std::filesystem::rename(place.path() / "pairs", place.path() / "moved");
   expect_end(66, place.eave(generate),
              {"config.json names the vocabulary pairs, which is not there", "--vocabulary PATH"});
-  EXPECT_EQ(place.eave(generate + "--vocabulary moved").output, "abcde\nabcde\n\n");
+  EXPECT_EQ(place.eave(generate + "--vocabulary moved").output, "abcdef\nabcd\n");
   expect_end(78, place.eave(generate + "--vocabulary bytes"), {"has 256 tokens", "knows 259"});
 }
 
