@@ -1,4 +1,4 @@
-// A text that grows: the logits of its next token, from the keys and values of the tokens before.
+// A text that grows: the logits of its next token, from the keys and values of the tokens before, and the choice of it.
 #pragma once
 
 #include <cstdint>
@@ -59,5 +59,18 @@ class GrowingText {
   std::vector<float> scores_;
   Rows one_, several_;
 };
+
+// How the next token of a text is chosen.
+struct TokenChoice {
+  double temperature = 1;  // logits are divided by it; 0: the most probable token
+  std::int64_t top_k = 0;  // only this many of the most probable tokens; 0: all
+  double top_p = 1;        // of these, only the most probable ones whose shares first reach this sum
+};
+
+// Draws a token with the probabilities softmax(logits / temperature), cut as `choice` says and divided by their sum.
+// `number` is uniform in [0, 1). The same arguments give the same token. Of equally probable tokens, the lower number
+// comes first. top_k: Fan, Lewis, Dauphin 2018, section 3.3. top_p, after top_k: Holtzman et al. 2020, section 3.1.
+// `logits` are finite, at least one.
+std::int32_t choose_token(ConstSlice logits, const TokenChoice& choice, double number);
 
 }  // namespace eave

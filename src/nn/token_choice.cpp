@@ -1,8 +1,9 @@
-#include "nn/token_choice.h"
-
+// Chooses the next token of a text from the model's logits.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+
+#include "nn/growing_text.h"
 
 namespace eave {
 namespace {

@@ -28,5 +28,15 @@ TEST(TextPrinter, prints_pieces_as_one_text) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "a\xE2\x82\xAC\tb\n?[2J?c?");
 }
 
+TEST(TextPrinter, prints_bytes_that_are_no_characters_at_once) {
+  testing::internal::CaptureStdout();
+  TextPrinter printer;
+  printer.add("\xE2\x82");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  testing::internal::CaptureStdout();
+  printer.add("x");  // so the bytes before it begin no character
+  EXPECT_EQ(testing::internal::GetCapturedStdout().back(), 'x');
+}
+
 }  // namespace
 }  // namespace eave

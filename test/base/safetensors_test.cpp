@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <numeric>
+#include <vector>
 
 #include "base/hash.h"
 #include "eave/check.h"
@@ -62,6 +65,30 @@ TEST(Safetensors, reads_values_whose_place_is_no_multiple_of_4) {
   const ConstSlice found = file.array("a", 2);
   EXPECT_TRUE(found[0] == 1.5F && found[1] == -2.0F);
   EXPECT_EQ(file.types_left_out.at("x"), "U8");
+}
+
+TEST(Safetensors, reads_numbers_of_16_bits_as_float32) {
+  const TemporaryDirectory directory;
+  const std::string header = R"({"b": {"dtype": "BF16", "shape": [3], "data_offsets": [0, 6]}, )"
+                             R"("h": {"dtype": "F16", "shape": [8], "data_offsets": [6, 22]}})";
+  const std::array<std::uint16_t, 11> bits = {0x3FC0, 0xC000, 0x7F80,  // bfloat16
+                                              0x3E00, 0xC000, 0x7BFF, 0x0400,
+                                              0x0001, 0x83FF, 0x8000, 0xFC00};  // float16
+  std::string bytes(8, '\0');
+  bytes[0] = static_cast<char>(header.size());
+  const std::filesystem::path path = directory.path() / "file";
+  std::ofstream(path, std::ios::binary) << bytes << header
+                                        << std::string(reinterpret_cast<const char*>(bits.data()), sizeof(bits));
+  const SafetensorsFile file = read_safetensors(path);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const auto numbers = [&](const char* name, std::size_t size) {
+    const ConstSlice found = file.array(name, size);
+    return std::vector<float>(found.begin(), found.end());
+  };
+  EXPECT_EQ(numbers("b", 3), (std::vector<float>{1.5F, -2, kInfinity}));
+  EXPECT_EQ(numbers("h", 8),
+            (std::vector<float>{1.5F, -2, 65504, 0x1p-14F, 0x1p-24F, -1023 * 0x1p-24F, -0.0F, -kInfinity}));
+  EXPECT_TRUE(std::signbit(file.array("h", 8)[6]));
 }
 
 // Two arrays, as eave writes them. The first is so large that the reader takes it in several pieces.

@@ -57,6 +57,7 @@ const std::set<std::string> kComposed = {
 
 // Files with texts of several lines. Each line is filtered before the lines are joined.
 const std::set<std::string> kOfLines = {"app/compare/compare_runs.cpp",
+                                        "app/commands/text_printer.cpp",
                                         "app/doctor/doctor_command.cpp",
                                         "app/run/training_run.cpp",
                                         "base/printable.cpp",

@@ -1,11 +1,10 @@
-#include "nn/token_choice.h"
-
+// Draws of the next token of a text.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 
-#include "eave/random.h"
+#include "nn/growing_text.h"
 
 namespace eave {
 namespace {

@@ -1,5 +1,6 @@
 // Implements `eave export`: writes a run's model for PyTorch or NumPy.
 #include "app/commands/model_export.h"
+#include "app/commands/stored_model.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
@@ -19,10 +20,8 @@ CommandLine export_command_line() {
 namespace {
 
 void export_from(const std::string& from, const OptionValues& values) {
-  const SafetensorsFile file = read_model_of(from);
-  const ModelDescription model = description_in(file);
-  const Graph graph = graph_of(model, file.path);
-  export_model(model, graph, read_model(file, graph), values);
+  const StoredModel model = read_stored_model(from);
+  export_model(model.description, model.graph, model.arenas, values);
 }
 
 }  // namespace

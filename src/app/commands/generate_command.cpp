@@ -9,16 +9,13 @@
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
-#include "app/resume/checkpoint_location.h"
 #include "base/files/user_path.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/printable.h"
-#include "checkpoint/checkpoint_directory.h"
 #include "data/tokens/vocabulary.h"
 #include "eave/check.h"
 #include "report/record/config.h"
-#include "train/saving/checkpoint_load.h"
 
 namespace eave {
 
@@ -100,23 +97,6 @@ GenerateRequest read_generate_request(const CommandLine& line, const std::vector
   if (values.has("checkpoint-dir") && !values.has("step"))
     refuse_option(values, "checkpoint-dir", "has no effect without --step");
   return request;
-}
-
-StoredModel read_model_of_step(const GenerateRequest& request) {
-  const std::string& word = request.values.text("step");
-  const fs::path directory = find_checkpoints_of(request.run, request.values.text("checkpoint-dir"));
-  const std::vector<std::int64_t> steps = committed_steps(directory);
-  if (steps.empty()) {
-    throw Error(ExitCode::kInputMissing,
-                "--step " + word + ": no checkpoint in " + directory.string() + "; name a run that has saved one");
-  }
-  const std::int64_t step = word == "last" ? *std::ranges::max_element(steps) : request.values.integer("step", 1);
-  if (std::ranges::find(steps, step) == steps.end()) {
-    throw Error(ExitCode::kInputMissing, "--step " + word + ": no such checkpoint in " + directory.string() +
-                                             "; eave checkpoint ls " + request.run.string() + " lists them");
-  }
-  verify_checkpoint(directory, read_manifest(directory, step));
-  return read_checkpointed_model(directory, step);
 }
 
 // The settings of the run; none for a file.
@@ -205,7 +185,8 @@ void write_as_numbers(const GenerateRequest& request, Generation& generation, in
 }
 
 void generate(const GenerateRequest& request) {
-  const StoredModel model = request.values.has("step") ? read_model_of_step(request) : read_stored_model(request.run);
+  const StoredModel model =
+      request.values.has("step") ? read_model_of_step(request.run, request.values) : read_stored_model(request.run);
   Generation generation(model, request.threads);
   const bool as_numbers = request.values.has("prompt-tokens");
   const std::unique_ptr<Vocabulary> vocabulary = as_numbers ? nullptr : find_vocabulary(request, model);
@@ -227,8 +208,8 @@ void generate(const GenerateRequest& request) {
     }
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::fprintf(stderr, "%s in %s s, %s per second\n", count_text(written, "token").c_str(),
-               number_text(seconds).c_str(), number_text(static_cast<double>(written) / seconds).c_str());
+  std::fprintf(stderr, "%s in %.2f s, %.0f per second\n", count_text(written, "token").c_str(), seconds,
+               static_cast<double>(written) / seconds);
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include "app/commands/stored_model.h"
 #include "eave/compute.h"
 #include "nn/growing_text.h"
-#include "nn/token_choice.h"
 
 namespace eave {
 

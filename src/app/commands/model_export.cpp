@@ -86,15 +86,6 @@ void check_export(const OptionValues& values) {
   }
 }
 
-Graph graph_of(const ModelDescription& model, const fs::path& file) {
-  try {
-    return build_graph(model.specification, model.image, model.classes);
-  } catch (const Error& error) {
-    throw with_front(file.string() + ": its model cannot be built; get the file again, or name another one: ", error,
-                     ExitCode::kBadData);
-  }
-}
-
 void export_model(const ModelDescription& model, const Graph& graph, const ModelArenas& arenas,
                   const OptionValues& values, const std::string& before) {
   const bool as_npy = values.has("npy");

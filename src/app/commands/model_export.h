@@ -14,10 +14,6 @@ std::vector<OptionSpec> export_options();
 // Throws Error(kUsage) unless exactly one of --npy and --safetensors is given.
 void check_export(const OptionValues& values);
 
-// The graph of a model described in a file. The description is not trusted: if no graph can be built from it, throws
-// Error(kBadData), which names the file.
-Graph graph_of(const ModelDescription& model, const std::filesystem::path& file);
-
 // Writes the model and prints a line about it, after `before`, on standard output. The line goes to standard error if
 // the model itself goes to standard output. Throws Error: kCannotCreate (also if the target exists), kInputOutput.
 void export_model(const ModelDescription& model, const Graph& graph, const ModelArenas& arenas,

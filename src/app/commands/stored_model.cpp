@@ -1,13 +1,24 @@
 #include "app/commands/stored_model.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "app/commands/model_export.h"
+#include "app/resume/checkpoint_location.h"
+#include "base/printable.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "eave/check.h"
 #include "train/saving/checkpoint_load.h"
 
 namespace eave {
+
+Graph graph_of(const ModelDescription& model, const std::filesystem::path& file) {
+  try {
+    return build_graph(model.specification, model.image, model.classes);
+  } catch (const Error& error) {
+    throw with_front(file.string() + ": its model cannot be built; get the file again, or name another one: ", error,
+                     ExitCode::kBadData);
+  }
+}
 
 StoredModel read_stored_model(const std::filesystem::path& run_or_file) {
   const SafetensorsFile file = read_model_of(run_or_file);
@@ -35,6 +46,23 @@ StoredModel read_checkpointed_model(const std::filesystem::path& checkpoints, st
     throw Error(ExitCode::kBadData, place.string() + ": its vectors are not of the model that it names");
   model.arenas = {std::move(saved.parameters), std::move(saved.statistics)};
   return model;
+}
+
+StoredModel read_model_of_step(const std::filesystem::path& run, const OptionValues& values) {
+  const std::string& word = values.text("step");
+  const std::filesystem::path directory = find_checkpoints_of(run, values.text("checkpoint-dir"));
+  const std::vector<std::int64_t> steps = committed_steps(directory);
+  if (steps.empty()) {
+    throw Error(ExitCode::kInputMissing,
+                "--step " + word + ": no checkpoint in " + directory.string() + "; name a run that has saved one");
+  }
+  const std::int64_t step = word == "last" ? *std::ranges::max_element(steps) : values.integer("step", 1);
+  if (std::ranges::find(steps, step) == steps.end()) {
+    throw Error(ExitCode::kInputMissing, "--step " + word + ": no such checkpoint in " + directory.string() +
+                                             "; eave checkpoint ls " + run.string() + " lists them");
+  }
+  verify_checkpoint(directory, read_manifest(directory, step));
+  return read_checkpointed_model(directory, step);
 }
 
 bool is_of_averager(const Manifest& manifest) {

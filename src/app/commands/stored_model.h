@@ -6,9 +6,14 @@
 
 #include "app/resume/model_file.h"
 #include "checkpoint/checkpoint_manifest.h"
+#include "eave/options.h"
 #include "nn/graph.h"
 
 namespace eave {
+
+// The graph of a model described in a file. The description is not trusted: if no graph can be built from it, throws
+// Error(kBadData), which names the file.
+Graph graph_of(const ModelDescription& model, const std::filesystem::path& file);
 
 struct StoredModel {
   std::filesystem::path place;  // for messages
@@ -23,6 +28,11 @@ StoredModel read_stored_model(const std::filesystem::path& run_or_file);
 // Reads the consensus from the checkpoint of `step`, whose files the caller has verified. Throws Error: kUsage (of a
 // program with eave.Averager, whose models have no names), kBadData.
 StoredModel read_checkpointed_model(const std::filesystem::path& checkpoints, std::int64_t step);
+
+// Reads the consensus from a checkpoint of the run, after all of its files are verified. `values` has --step, a number
+// or "last", and --checkpoint-dir. Throws Error: kInputMissing (there is no such checkpoint), kBadData (it is damaged),
+// and as read_checkpointed_model and find_checkpoints_of.
+StoredModel read_model_of_step(const std::filesystem::path& run, const OptionValues& values);
 
 // Whether eave.Averager or eave_save has written the checkpoint: it knows no samples, and no names of arrays.
 bool is_of_averager(const Manifest& manifest);

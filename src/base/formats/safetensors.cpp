@@ -14,7 +14,6 @@
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
 #include "base/files/user_path.h"
-#include "base/formats/half_floats.h"
 #include "base/hash.h"
 #include "base/options/number_text.h"
 #include "eave/check.h"
@@ -137,6 +136,21 @@ ConstSlice values_of(const StoredArray& array, SafetensorsFile& file) {
   return values;
 }
 
+// bfloat16 is the upper half of a float32.
+float float_of_bf16(std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+
+// IEEE 754 binary16: sign, 5 bits of exponent (bias 15), 10 bits of fraction.
+float float_of_f16(std::uint16_t bits) {
+  const std::uint32_t sign = std::uint32_t{bits & 0x8000u} << 16, exponent = bits >> 10 & 31u, fraction = bits & 1023u;
+  if (exponent == 0) {  // a multiple of 2^-24
+    const float value = static_cast<float>(fraction) * 0x1p-24f;
+    return sign != 0 ? -value : value;
+  }
+  const std::uint32_t widened = exponent == 31 ? 255 : exponent + 127 - 15;
+  return std::bit_cast<float>(sign | widened << 23 | fraction << 13);
+}
+
+// Each number of 16 bits has an equal float32.
 ConstSlice widened_values_of(const StoredArray& array, SafetensorsFile& file) {
   const char* const bytes = reinterpret_cast<const char*>(file.content.data()) + array.begin;
   std::vector<float>& values = file.moved.emplace_back(static_cast<std::size_t>((array.end - array.begin) / 2));
