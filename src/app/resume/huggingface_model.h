@@ -1,4 +1,7 @@
 // Reads weights with Hugging Face's names for GPT-2 and Llama, and writes what from_pretrained of transformers needs.
+//
+// The classes are GPT2LMHeadModel and LlamaForCausalLM of transformers. test/addons/run language_models compares their
+// logits with eave's, in both directions.
 #pragma once
 
 #include <string>
@@ -25,7 +28,8 @@ struct HuggingfaceArrays {
 // Throws Error(kConfiguration), which ends with `remedy`: the model has another form, or one of these does not hold.
 HuggingfaceArrays huggingface_arrays(const SafetensorsFile& file, const Graph& graph, const std::string& remedy);
 
-// The text of config.json for a model of this form with `classes` tokens, trained on windows of `context` tokens.
+// The text of config.json for a model of this form with `classes` tokens, trained on windows of `context` tokens. It
+// names no special tokens, because it knows no vocabulary.
 std::string huggingface_config(const TransformerForm& form, int classes, int context);
 
 // Compares the config.json in the file's folder, if transformers wrote it, with the form. Arrays do not show these
