@@ -69,7 +69,6 @@ const TokenCase kTokenCases[] = {
      "embedding 8 positions 6; residual(layer_norm; linear 24 no_bias; attention 2; linear 8); residual(layer_norm "
      "no_bias; linear 12; gelu_tanh; linear 8 no_bias); layer_norm; tied_output",
      6, 9, 2},
-    {"label_of_a_window", "embedding 4; linear 12; attention 1; global_pool; dense classes", 1, 5, 4},
 };
 
 INSTANTIATE_TEST_SUITE_P(Layers, TokenGradients, ::testing::ValuesIn(kTokenCases),

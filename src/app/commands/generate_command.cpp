@@ -94,6 +94,8 @@ GenerateRequest read_generate_request(const CommandLine& line, const std::vector
     refuse_option(values, "top-p", "expected a share above 0 and at most 1, such as 0.9");
   if (values.has("prompt") && values.has("prompt-tokens"))
     refuse_option(values, "prompt-tokens", "contradicts --prompt: give one of them");
+  if (values.has("vocabulary") && values.has("prompt-tokens"))
+    refuse_option(values, "vocabulary", "has no effect with --prompt-tokens, for which numbers are printed");
   if (values.has("checkpoint-dir") && !values.has("step"))
     refuse_option(values, "checkpoint-dir", "has no effect without --step");
   return request;
@@ -105,9 +107,8 @@ RunConfig config_of(const fs::path& run) {
   return fs::is_directory(run, error) ? read_config(run / "config.json") : RunConfig();
 }
 
-// Opens the vocabulary that is given, or that of the run. nullptr: none is known.
+// Opens the vocabulary of the run. nullptr: none is known.
 std::unique_ptr<Vocabulary> find_vocabulary(const GenerateRequest& request, const StoredModel& model) {
-  if (request.values.has("vocabulary")) return open_vocabulary(request.values.text("vocabulary"));
   const RunConfig config = config_of(request.run);
   const std::string named = setting_in(config, "data") == "text" ? setting_in(config, "vocabulary") : "";
   if (named.empty()) return model.description.input.ends_with("vocabulary: bytes") ? open_vocabulary("bytes") : nullptr;
@@ -185,11 +186,13 @@ void write_as_numbers(const GenerateRequest& request, Generation& generation, in
 }
 
 void generate(const GenerateRequest& request) {
+  std::unique_ptr<Vocabulary> vocabulary;
+  if (request.values.has("vocabulary")) vocabulary = open_vocabulary(request.values.text("vocabulary"));
   const StoredModel model =
       request.values.has("step") ? read_model_of_step(request.run, request.values) : read_stored_model(request.run);
   Generation generation(model, request.threads);
   const bool as_numbers = request.values.has("prompt-tokens");
-  const std::unique_ptr<Vocabulary> vocabulary = as_numbers ? nullptr : find_vocabulary(request, model);
+  if (!as_numbers && vocabulary == nullptr) vocabulary = find_vocabulary(request, model);
   if (!as_numbers && vocabulary == nullptr) {
     throw Error(ExitCode::kUsage, model.place.string() +
                                       " does not say which vocabulary its tokens are of; name it with --vocabulary "

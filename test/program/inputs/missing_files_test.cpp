@@ -47,6 +47,11 @@ const std::map<std::string, MissingFile> kRead = {
     {"doctor --vocabulary",
      {"doctor --data text --data-dir /etc/passwd --vocabulary nowhere", "--vocabulary nowhere",
       "expected bytes, a tokenizer.json"}},
+    {"generate --vocabulary",
+     {"generate run --vocabulary nowhere", "--vocabulary nowhere", "expected bytes, a tokenizer.json"}},
+    {"generate --checkpoint-dir",
+     {"generate run --step last --checkpoint-dir nowhere", "--checkpoint-dir nowhere is no directory",
+      "mount its disk"}},
     {"train --checkpoint-dir",
      {quick("--run-dir run --checkpoint-dir nowhere --resume on"), "nowhere", "start without --resume"}},
     {"doctor --data-dir", {"doctor --data mnist --data-dir nowhere", "no files of mnist", "put the four files"}},
@@ -59,6 +64,7 @@ const std::vector<MissingFile> kNamed = {
     {"watch nowhere --once", "no run in nowhere", "name the --run-dir of one"},
     {"plan nowhere", "nowhere", "check the path"},
     {"export nowhere --npy out", "no file nowhere", "name a model.safetensors"},
+    {"generate nowhere", "no file nowhere", "name a model.safetensors"},
     {"checkpoint ls nowhere", "no checkpoint in nowhere", "name the directory of a run"},
     {"checkpoint verify nowhere", "no checkpoint in nowhere", "name the directory of a run"}};
 
