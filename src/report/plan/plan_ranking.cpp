@@ -161,7 +161,7 @@ std::string ranking_conclusion(const PlanReport& report) {
   for (const Verdict& each : all) text += (&each == &all.front() ? "" : "; ") + text_of(each);
   const std::vector<int> numbers = numbers_of_ranks(report);
   if (is_untried(report, numbers.back()))
-    text += " (plans for more than " + std::to_string(kMostHostsMeasured) + " hosts have not been compared with runs)";
+    text += " (plans for more than " + count_text(kMostHostsMeasured, "host") + " have not been compared with runs)";
   return text;
 }
 

@@ -20,7 +20,6 @@
 #include "transport/core/failure.h"
 #include "transport/job/job_timeouts.h"
 #include "transport/job/launchers.h"
-#include "transport/mpi/finalize_guard.h"
 #include "transport/mpi/mpi_control.h"
 #include "transport/mpi/mpi_library.h"
 #include "transport/mpi/mpi_topology.h"
@@ -76,6 +75,44 @@ void require_threads(bool is_own, int provided) {
   if (rank == first) print_failure({ExitCode::kUsage, text, false}, rank, size);
   EAVE_MPI(MPI_Barrier(MPI_COMM_WORLD));
   throw AgreedError(ExitCode::kUsage, text);
+}
+
+int end_process(MPI_Comm, int, void* is_over, void*) {
+  if (*static_cast<const bool*>(is_over)) return MPI_SUCCESS;
+  const int rank = rank_by_launcher();
+  if (rank > 0) std::this_thread::sleep_for(std::chrono::seconds(2));  // rank 0 ends the job, if it calls this too
+  print_failure({ExitCode::kUsage,
+                 "this program calls MPI_Finalize while eave still uses MPI: call eave_stop on all ranks before it, in "
+                 "Python eave.stop()",
+                 false},
+                rank, 2);
+  std::_Exit(static_cast<int>(ExitCode::kUsage));
+}
+
+// While it lives, MPI_Finalize ends this process with kUsage and a message that says what to call first. Without it the
+// process would crash in eave's threads or at its exit. MPI deletes the attributes of MPI_COMM_SELF before all else
+// that MPI_Finalize does (MPI 4.0, section 11.2.4).
+class FinalizeGuard {
+ public:
+  FinalizeGuard();
+  ~FinalizeGuard();
+  FinalizeGuard(const FinalizeGuard&) = delete;
+
+ private:
+  bool is_over_ = false;  // the value of the attribute points here
+  int key_ = MPI_KEYVAL_INVALID;
+};
+
+FinalizeGuard::FinalizeGuard() {
+  EAVE_MPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_process, &key_, nullptr));
+  EAVE_MPI(MPI_Comm_set_attr(MPI_COMM_SELF, key_, &is_over_));
+}
+
+FinalizeGuard::~FinalizeGuard() {
+  is_over_ = true;
+  if (!mpi_is_running()) return;
+  MPI_Comm_delete_attr(MPI_COMM_SELF, key_);
+  MPI_Comm_free_keyval(&key_);
 }
 
 // One use of MPI, from MPI_Init to MPI_Finalize; the same thread calls start and finish. If the program called MPI_Init
