@@ -11,6 +11,7 @@
 #include "eave/device.h"
 #include "eave/options.h"
 #include "eave/slice.h"
+#include "eave/tensor_info.h"
 #include "eave/update_steps.h"
 
 namespace eave {
@@ -23,8 +24,9 @@ class Optimizer {
   // Takes one step; call it once per step with the whole arena. `parameters`, `gradients` and the pull's slices have
   // the arena_size given to `make`, and do not overlap. Gradients are only read. Not collective. Returns whether every
   // element took its step. An element whose new values would not be finite keeps the old ones (see Device::update_sgd).
+  // `clip` is a factor on all gradients, applied in the same pass. If it is NaN, no element takes its step.
   virtual std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double learning_rate,
-                                               const std::optional<Pull>& pull) = 0;
+                                               const std::optional<Pull>& pull, float clip = 1) = 0;
   // How far the parameters are ahead of the iterate at this learning rate. The velocity is always the same memory.
   virtual Ahead ahead(double /*learning_rate*/) { return {}; }
   // The state vectors (momentum first), for exchanges and checkpoints. Each is as large as the arena.
@@ -36,14 +38,21 @@ class Optimizer {
   virtual std::string equation() const = 0;
 };
 
+// The arguments of OptimizerKind::make.
+struct OptimizerContext {
+  const OptionValues& values;  // those of the kind, and those of Schedule
+  std::int64_t arena_size = 0;
+  Device& device;                        // the optimizer's state lies there; it must outlive the optimizer
+  std::vector<TensorInfo> tensors = {};  // those of the arena, for options that depend on shapes
+};
+
 // A member of the optimizer family: one file in src/optim and one word in its CMake list.
 struct OptimizerKind {
   std::string name;
   std::string summary;
   std::vector<OptionSpec> options;  // without --lr and other options of the learning rate, which belong to Schedule
-  // `values` holds `options` and those of Schedule. The optimizer's state lies on `device`, which must outlive it.
   // Throws Error(kUsage) if an option is out of range or has no effect.
-  std::unique_ptr<Optimizer> (*make)(const OptionValues& values, std::int64_t arena_size, Device& device);
+  std::unique_ptr<Optimizer> (*make)(const OptimizerContext& context);
 };
 
 const std::vector<OptimizerKind>& optimizer_kinds();

@@ -91,6 +91,10 @@ struct TrainingPlan {
   double stop_after_seconds = 0;      // training time of the rank with the longest
   std::int64_t stop_after_bytes = 0;  // bytes sent by the rank that has sent most
   std::int64_t ask_every_steps = 1;   // steps between two collectives that check the limits of time and bytes
+  // Above 0: a gradient whose Euclidean norm over all parameters is larger is scaled to this norm. It is the gradient
+  // that the update uses: averaged if the method averages gradients, otherwise that of this rank. A step whose norm is
+  // not finite is left out as a whole.
+  double clip_norm = 0;
   OnNonfinite on_nonfinite = OnNonfinite::kSkip;
   // With kSkip: if this many steps of a rank in a row are not finite, training has diverged.
   std::int64_t nonfinite_limit = 10;

@@ -17,7 +17,6 @@ struct AdamwSettings {
   double beta1 = 0;
   double beta2 = 0;
   double epsilon = 0;
-  double weight_decay = 0;
 };
 
 // Refuses the default of --lr. It suits sgd, and with adamw it would ruin a run silently.
@@ -35,20 +34,20 @@ AdamwSettings read_adamw_settings(const OptionValues& values) {
   settings.beta2 = real_in(values, "adam-beta2", 0, 1);
   // epsilon is above 0, because the arena's padding computes 0 / (0 + epsilon).
   settings.epsilon = real_in(values, "adam-epsilon", 1e-30, 1);
-  settings.weight_decay = real_in(values, "weight-decay", 0, 1e6);
   return settings;
 }
 
 class Adamw final : public Optimizer {
  public:
-  Adamw(const AdamwSettings& settings, std::int64_t arena_size, Device& device)
+  Adamw(const AdamwSettings& settings, const OptimizerContext& context)
       : settings_(settings),
-        device_(device),
-        first_(device.allocate(static_cast<std::size_t>(arena_size))),
-        second_(device.allocate(static_cast<std::size_t>(arena_size))) {}
+        decay_(context),
+        device_(context.device),
+        first_(device_.allocate(static_cast<std::size_t>(context.arena_size))),
+        second_(device_.allocate(static_cast<std::size_t>(context.arena_size))) {}
 
   std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double learning_rate,
-                                       const std::optional<Pull>& pull) override {
+                                       const std::optional<Pull>& pull, float clip) override {
     const double t = static_cast<double>(++steps_);
     AdamwStep step;
     step.rate = static_cast<float>(learning_rate / (1 - std::pow(settings_.beta1, t)));
@@ -58,8 +57,10 @@ class Adamw final : public Optimizer {
     step.beta2 = static_cast<float>(settings_.beta2);
     step.fresh2 = static_cast<float>(1 - settings_.beta2);
     step.epsilon = static_cast<float>(settings_.epsilon);
-    step.decay = static_cast<float>(learning_rate * settings_.weight_decay);
-    return device_.update_adamw(parameters, gradients, first_.slice(), second_.slice(), step, pull ? &*pull : nullptr);
+    step.clip = clip;
+    step.decay = static_cast<float>(learning_rate * decay_.factor());
+    return device_.update_adamw(parameters, gradients, first_.slice(), second_.slice(), step, pull ? &*pull : nullptr,
+                                decay_.shares());
   }
 
   std::vector<Slice> state() override { return {first_.slice(), second_.slice()}; }
@@ -68,14 +69,15 @@ class Adamw final : public Optimizer {
 
   std::string equation() const override {
     const std::string b1 = number_text(settings_.beta1), b2 = number_text(settings_.beta2);
-    const std::string decay = settings_.weight_decay > 0 ? " + " + number_text(settings_.weight_decay) + " x" : "";
+    const std::string decay = decay_.factor() > 0 ? " + " + number_text(decay_.factor()) + " x" : "";
     return "adamw: m <- " + b1 + " m + (1 - " + b1 + ") g; v <- " + b2 + " v + (1 - " + b2 +
            ") g^2; x <- x - lr (m/(1 - " + b1 + "^t) / (sqrt(v/(1 - " + b2 + "^t)) + " +
-           number_text(settings_.epsilon) + ")" + decay + ")";
+           number_text(settings_.epsilon) + ")" + decay + ")" + decay_.describe();
   }
 
  private:
   AdamwSettings settings_;
+  WeightDecay decay_;
   Device& device_;
   Buffer first_, second_;
   std::int64_t steps_ = 0;
@@ -89,9 +91,10 @@ OptimizerKind describe_optimizer_adamw() {
           {{"adam-beta1", OptionType::kReal, "0.9", "share of the mean gradient that a step keeps"},
            {"adam-beta2", OptionType::kReal, "0.999", "share of the mean squared gradient that a step keeps"},
            {"adam-epsilon", OptionType::kReal, "1e-8", "term to add to the square root of the mean squared gradient"},
-           weight_decay_option()},
-          [](const OptionValues& values, std::int64_t arena_size, Device& device) -> std::unique_ptr<Optimizer> {
-            return std::make_unique<Adamw>(read_adamw_settings(values), arena_size, device);
+           weight_decay_option(),
+           weight_decay_of_option()},
+          [](const OptimizerContext& context) -> std::unique_ptr<Optimizer> {
+            return std::make_unique<Adamw>(read_adamw_settings(context.values), context);
           }};
 }
 

@@ -149,8 +149,11 @@ TEST(Optimizers, adamw_asks_for_a_rate_of_its_own) {
   const OptimizerKind& adamw = find_kind(optimizer_kinds(), "adamw");
   std::vector<OptionSpec> specs = adamw.options;
   for (const OptionSpec& spec : Schedule::options()) specs.push_back(spec);
-  EXPECT_NE(refusal([&] { adamw.make(values_of(specs, {}), 1, cpu_device()); }).find("--lr 0.001"), std::string::npos);
-  EXPECT_EQ(refusal([&] { adamw.make(values_of(specs, {{"lr", "0.001"}}), 1, cpu_device()); }), "");
+  EXPECT_NE(refusal([&] {
+              adamw.make({values_of(specs, {}), 1, cpu_device()});
+            }).find("--lr 0.001"),
+            std::string::npos);
+  EXPECT_EQ(refusal([&] { adamw.make({values_of(specs, {{"lr", "0.001"}}), 1, cpu_device()}); }), "");
 }
 
 TEST(Optimizers, that_are_idle_keep_nothing_and_refuse_to_update) {

@@ -52,7 +52,8 @@ void Training::build(Transport& transport) {
   Device& device = compute_->device();
   model_ = std::make_unique<Model>(another_model());
   const OptimizerKind& rule = find_kind(optimizer_kinds(), setting_.rule);
-  optimizer_ = rule.make(values_of(rule.options, setting_.optimizer), model_->parameter_size(), device);
+  optimizer_ =
+      rule.make({values_of(rule.options, setting_.optimizer), model_->parameter_size(), device, model_->parameters()});
   schedule_ = std::make_unique<Schedule>(values_of(Schedule::options(), setting_.rate), data_.train->size(),
                                          4 * data_.train->size(), 0);
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, setting_.seed, device);

@@ -75,6 +75,12 @@ std::string evaluation_batch_of_text(const OptionValues& values) {
   return find_kind(dataset_kinds(), values.text("data")).holds_text ? values.text("batch") : "";
 }
 
+// GPT-2 and its successors decay matrices only.
+std::string weight_decay_of_text(const OptionValues& values) {
+  const bool holds_text = find_kind(dataset_kinds(), values.text("data")).holds_text;
+  return holds_text && values.real("weight-decay") > 0 ? "matrices" : "";
+}
+
 void add_data(CommandLine& line) {
   line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset to train on"}, datasets());
   line.derive_default("context", context_of_model);
@@ -207,6 +213,12 @@ CommandLine train_command_line() {
   line.add_family("Compression of exchanges", compression_option(), members_from(codec_kinds()));
   line.add_family("Optimizer", {"optimizer", OptionType::kText, "sgd", "update rule of each replica"},
                   members_from(optimizer_kinds()));
+  line.derive_default("weight-decay-of", weight_decay_of_text);
+  line.add_group(
+      "Gradients of a step",
+      {{"clip-norm", OptionType::kReal, "0",
+        "largest norm of the gradient over all parameters; a larger gradient is scaled to it; 0: no "
+        "clipping. The gradient is the averaged one if the method averages gradients, else each rank's own"}});
   std::vector<OptionSpec> rate = Schedule::options();
   rate.push_back(choice("on-drop", {"none", "reset-to-center"}, "none",
                         "step: at each drop of the learning rate, restart workers from the center with new optimizer "

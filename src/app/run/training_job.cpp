@@ -150,6 +150,7 @@ void TrainingJob::plan_steps() {
   plan_stop();
   if (resumption_) plan_resumption();
   plan_faults(values_, traits_, transport_.rank(), sampler_->ranks(), model_->parameter_size(), plan_);
+  plan_.clip_norm = real_in(values_, "clip-norm", 0, 1e30);
   plan_.log_every_steps = values_.integer("log-every", 1);
   plan_.watch_every_steps = kWatchedSteps;
   if (values_.has("shape-compute")) plan_.computing_seconds = values_.seconds("shape-compute");
@@ -204,9 +205,10 @@ double TrainingJob::learning_rate_scale() const {
 }
 
 void TrainingJob::build_optimizer() {
-  optimizer_ = traits_.uses_optimizer ? find_kind(optimizer_kinds(), values_.text("optimizer"))
-                                            .make(values_, model_->parameter_size(), device_.compute->device())
-                                      : make_idle_optimizer();
+  optimizer_ = traits_.uses_optimizer
+                   ? find_kind(optimizer_kinds(), values_.text("optimizer"))
+                         .make({values_, model_->parameter_size(), device_.compute->device(), model_->parameters()})
+                   : make_idle_optimizer();
   build_schedule();
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, values_.seed("seed"), device_.compute->device());
 }

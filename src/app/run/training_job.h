@@ -82,6 +82,8 @@ class TrainingJob {
   void require_reproducible() const;
   double learning_rate_scale() const;
   std::string describe_rate() const;
+  std::string describe_decay() const;
+  std::string describe_clipping() const;
 
   const OptionValues& values_;
   Transport& transport_;

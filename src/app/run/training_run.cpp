@@ -237,7 +237,8 @@ class TrainingRun {
     const bool is_replaced = replaces();
     if (!lock_) lock_what_had_no_run();
     if (resumption_) {
-      require_same_settings(read_config(file("config.json")), line_.config_in_force(values_));
+      const auto mine = line_.config_in_force(values_);
+      require_same_settings(with_later_options(read_config(file("config.json")), mine, line_.declared()), mine);
       reopen_run_directory(folder(), what_is_kept());
     } else {
       if (is_replaced) checkpoint_directory_.clear();

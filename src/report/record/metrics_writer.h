@@ -8,7 +8,8 @@
 //    "accuracy"}
 //   {"type": "step", "rank", "step", "samples", "epoch", "loss", "learning_rate", "seconds", "computing", "exchanging",
 //    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null if the rank had no samples
-//                                                      with a finite loss; "nonfinite" is there if it is not 0
+//                                                      with a finite loss; "nonfinite" is there if it is not 0,
+//                                                      "gradient_norm" with --clip-norm
 //   {"type": "evaluation", "step", "samples", "epoch", "seconds", "evaluation_seconds",
 //    "center": {"loss", "accuracy"}, "consensus_distance": {"min", "mean", "max"}}  fields as EvaluationRecord
 //    "mean_of_workers": {…}, "first_worker": {…}, "best_worker": {…, "rank"}  unless only the run's end has them

@@ -42,6 +42,7 @@ class StepRunner {
     std::int64_t ticket = 0;  // of its score, if that is not known yet
     std::optional<Score> score = {};
     bool is_left_out = false;                        // its loss is known not to be finite
+    std::optional<double> gradient_norm = {};        // with --clip-norm, if this rank has a gradient
     std::shared_ptr<DeviceAnswer> finite = nullptr;  // whether the update moved all elements
   };
 
@@ -53,12 +54,13 @@ class StepRunner {
   void settle_or_leave_out(const Started& started, const Score& score, bool is_finite);
   void end_or_remember(const std::string& what);
   void diverge(const std::string& what);
-  void log_step(const Step& step, const Score& score, bool whole, bool meets_after);
+  void log_step(const Started& started, const Score& score, bool whole);
   bool is_first_after_drop(std::int64_t index) const;
   void before_gradients(const Step& step);
   void compute_gradients(const Batch& batch, Started& started);
   std::optional<Pull> before_update(const Step& step);
-  std::shared_ptr<DeviceAnswer> apply_update(const Started& started);
+  std::shared_ptr<DeviceAnswer> apply_update(Started& started);
+  float clip(Started& started);
   ConstSlice gradients_of_last_tensor();
   template <class Seconds>
   void stretch(std::int64_t index, Seconds computing) const;
