@@ -63,6 +63,7 @@ struct EvaluationRecord {
   ModelScore center;                     // of the consensus
   std::optional<WorkerScores> workers;   // always present at the end of the run
   std::optional<ModelScore> validation;  // of the consensus, on the samples held out of the training set
+  std::optional<ModelScore> ema;         // of the moving average of the consensus, if the run has one
   double distance_min = 0;               // distances ‖x_i − c‖ / ‖c‖ of the workers from the consensus
   double distance_mean = 0;
   double distance_max = 0;

@@ -215,10 +215,18 @@ CommandLine train_command_line() {
                   members_from(optimizer_kinds()));
   line.derive_default("weight-decay-of", weight_decay_of_text);
   line.add_group(
-      "Gradients of a step",
-      {{"clip-norm", OptionType::kReal, "0",
+      "Gradients of a step, and the average of models",
+      {{"accumulate", OptionType::kInteger, "1",
+        "passes over parts of --batch whose gradients a step adds up: less memory, and the same gradient up "
+        "to rounding"},
+       {"clip-norm", OptionType::kReal, "0",
         "largest norm of the gradient over all parameters; a larger gradient is scaled to it; 0: no "
-        "clipping. The gradient is the averaged one if the method averages gradients, else each rank's own"}});
+        "clipping. The gradient is the averaged one if the method averages gradients, else each rank's own"},
+       {"ema-decay", OptionType::kReal, "0",
+        "share that a moving average of the consensus keeps in a step, such as 0.999; evaluations score it too, and it "
+        "is saved as ema.safetensors; 0: none"},
+       {"ema-every", OptionType::kInteger, "10",
+        "steps between two updates of that average, each of which waits for an exchange under way"}});
   std::vector<OptionSpec> rate = Schedule::options();
   rate.push_back(choice("on-drop", {"none", "reset-to-center"}, "none",
                         "step: at each drop of the learning rate, restart workers from the center with new optimizer "

@@ -9,6 +9,7 @@
 #include "optim/weight_decay.h"
 #include "report/text/report_tables.h"
 #include "report/text/terminal.h"
+#include "train/loop/consensus_average.h"
 
 namespace eave {
 namespace {
@@ -136,7 +137,10 @@ std::string TrainingJob::describe() const {
          card_line("batch", format("%lld per rank, %lld in all; ", static_cast<long long>(batch_per_rank_),
                                    static_cast<long long>(batch_per_rank_ * sampler_->ranks())) +
                                 count_text(sampler_->steps_per_epoch(), "step") + " per epoch, " +
-                                count_text(plan_.steps, "step") + " in all") +
+                                count_text(plan_.steps, "step") + " in all" +
+                                (plan_.passes > 1 ? "\n" + std::to_string(plan_.passes) +
+                                                        " passes per step, whose gradients are added up"
+                                                  : "")) +
          (plan_.first_step > 0
               ? card_line("resumed", format("after step %lld", static_cast<long long>(plan_.first_step)))
               : "") +
@@ -145,7 +149,7 @@ std::string TrainingJob::describe() const {
               : "") +
          card_line("optimizer", optimizer_->equation() + describe_decay()) +
          (plan_.clip_norm > 0 ? card_line("clipping", describe_clipping()) : "") +
-         card_line("learning rate", describe_rate()) +
+         (average_ ? card_line("average", average_->describe()) : "") + card_line("learning rate", describe_rate()) +
          (describe_shape(values_).empty() ? "" : card_line("slow network", printable(describe_shape(values_)))) +
          (plan_.reset_on_drop ? card_line("at a drop", kAtDrop) : "") +
          card_line("communicator",

@@ -110,6 +110,8 @@ class TrainingRun {
     std::optional<double> overlap;
     if (trace_) overlap = trace_->end(transport_, guard_.hosts());
     if (values_.has("run-dir")) is_whole_ = keep([&] { job_->save_model(folder() / "model.safetensors"); });
+    if (values_.has("run-dir") && job_->has_average())
+      is_whole_ = keep([&] { job_->save_average(folder() / "ema.safetensors"); }) && is_whole_;
     const ExchangeReport report = job_->parts().communicator.report();
     if (values_.has("run-dir") && !report.order.empty()) {
       keep([&] { write_file_atomically(folder() / "exchanges.order", report.order); });

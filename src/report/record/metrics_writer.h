@@ -14,6 +14,7 @@
 //    "center": {"loss", "accuracy"}, "consensus_distance": {"min", "mean", "max"}}  fields as EvaluationRecord
 //    "mean_of_workers": {…}, "first_worker": {…}, "best_worker": {…, "rank"}  unless only the run's end has them
 //    "validation": {"loss", "accuracy"} of the center, if samples are held out
+//    "ema": {"loss", "accuracy"} of its moving average, with --ema-decay
 //   {"type": "end", … the fields of summary.json}
 //   {"type": "failure", "code": exit code, "message"}    instead of the end
 //   {"type": "lost", "lines"}                          number of lines missing here, because the disk was full

@@ -42,6 +42,7 @@ StepRunner::StepRunner(const TrainingParts& parts, const TrainingPlan& plan, con
       runs_ahead_(parts.replica.device.kind() != DeviceKind::kCpu) {
   started_.reserve(kStepsAhead + 1);
   if (parts.communicator.micro_batches() > 0) micro_batches_.emplace(parts);
+  if (plan.passes > 1) accumulation_.emplace(parts, plan.passes);
   if (MomentExchange* ranks = parts.communicator.moments()) parts.replica.model.normalise_over(*ranks);
   if (plan.on_nonfinite == OnNonfinite::kSkip) parts.replica.model.leave_out_nonfinite_batches();
 }
@@ -182,6 +183,8 @@ void StepRunner::compute_gradients(const Batch& batch, Started& started) {
   injection_.around(step.index, [&] {
     if (micro_batches_) {
       started.score = micro_batches_->train(batch, step, ready);
+    } else if (accumulation_) {
+      started.score = accumulation_->train(batch, parts_.communicator.gradient_weight(step), ready);
     } else {
       started.ticket = replica.model.train(batch, replica.seed, replica.parameters.slice(), replica.statistics.slice(),
                                            replica.gradients.slice(), parts_.communicator.gradient_weight(step), ready);

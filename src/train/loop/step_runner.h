@@ -9,6 +9,7 @@
 
 #include "eave/trainer.h"
 #include "eave/update_steps.h"
+#include "train/loop/accumulation.h"
 #include "train/loop/fault_injection.h"
 #include "train/loop/micro_batches.h"
 #include "train/loop/step_log.h"
@@ -75,6 +76,7 @@ class StepRunner {
   FaultInjection injection_;
   StepPace pace_;
   std::optional<MicroBatches> micro_batches_;
+  std::optional<Accumulation> accumulation_;
   const std::int64_t most_samples_;  // of this rank in one step
   const bool runs_ahead_;
   std::int64_t samples_ = 0;  // of all ranks, in the steps started so far

@@ -1,0 +1,60 @@
+#include "optim/adam_step.h"
+
+#include <cmath>
+
+#include "base/options/number_text.h"
+#include "base/options/option_values.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+void require_own_rate(const OptionValues& values, const std::string& optimizer) {
+  const auto rate = values.entries().find("lr");
+  if (rate == values.entries().end() || rate->second.is_set) return;
+  throw Error(ExitCode::kUsage, "--optimizer " + optimizer +
+                                    " needs a learning rate of its own: the default of --lr, " + rate->second.text +
+                                    ", is for sgd; --lr 0.001 is usual");
+}
+
+}  // namespace
+
+std::vector<OptionSpec> adam_options() {
+  return {{"adam-beta1", OptionType::kReal, "0.9", "share of the mean gradient that a step keeps"},
+          {"adam-beta2", OptionType::kReal, "0.999", "share of the mean squared gradient that a step keeps"},
+          {"adam-epsilon", OptionType::kReal, "1e-8", "term to add to the square root of the mean squared gradient"}};
+}
+
+AdamSettings read_adam_settings(const OptionValues& values, const std::string& optimizer) {
+  require_own_rate(values, optimizer);
+  AdamSettings settings;
+  settings.beta1 = real_in(values, "adam-beta1", 0, 1);
+  settings.beta2 = real_in(values, "adam-beta2", 0, 1);
+  // epsilon is above 0, because the arena's padding computes 0 / (0 + epsilon).
+  settings.epsilon = real_in(values, "adam-epsilon", 1e-30, 1);
+  return settings;
+}
+
+AdamwStep adam_step(const AdamSettings& settings, std::int64_t steps, double learning_rate, double decay, float clip) {
+  const auto t = static_cast<double>(steps);
+  AdamwStep step;
+  step.rate = static_cast<float>(learning_rate / (1 - std::pow(settings.beta1, t)));
+  step.root_scale = static_cast<float>(1 / std::sqrt(1 - std::pow(settings.beta2, t)));
+  step.beta1 = static_cast<float>(settings.beta1);
+  step.fresh1 = static_cast<float>(1 - settings.beta1);
+  step.beta2 = static_cast<float>(settings.beta2);
+  step.fresh2 = static_cast<float>(1 - settings.beta2);
+  step.epsilon = static_cast<float>(settings.epsilon);
+  step.clip = clip;
+  step.decay = static_cast<float>(learning_rate * decay);
+  return step;
+}
+
+std::string describe_adam(const AdamSettings& settings, double decay) {
+  const std::string b1 = number_text(settings.beta1), b2 = number_text(settings.beta2);
+  return "m <- " + b1 + " m + (1 - " + b1 + ") g; v <- " + b2 + " v + (1 - " + b2 + ") g^2; x <- x - lr (m/(1 - " + b1 +
+         "^t) / (sqrt(v/(1 - " + b2 + "^t)) + " + number_text(settings.epsilon) + ")" +
+         (decay > 0 ? " + " + number_text(decay) + " x" : "") + ")";
+}
+
+}  // namespace eave
