@@ -10,7 +10,6 @@
 #include "eave/batch.h"
 #include "eave/compute.h"
 #include "eave/slice.h"
-#include "eave/tensor_info.h"
 
 namespace eave {
 

@@ -11,7 +11,6 @@
 #include "eave/device.h"
 #include "eave/options.h"
 #include "eave/slice.h"
-#include "eave/tensor_info.h"
 #include "eave/update_steps.h"
 
 namespace eave {

@@ -3,8 +3,7 @@
 #include "eave/device.h"
 #include "eave/optimizer.h"
 #include "eave/update_steps.h"
-#include "optim/adam_step.h"
-#include "optim/weight_decay.h"
+#include "optim/common_settings.h"
 
 namespace eave {
 namespace {

@@ -15,9 +15,8 @@
 #include "eave/device.h"
 #include "eave/optimizer.h"
 #include "eave/update_steps.h"
-#include "optim/adam_step.h"
+#include "optim/common_settings.h"
 #include "optim/newton_schulz.h"
-#include "optim/weight_decay.h"
 
 namespace eave {
 namespace {

@@ -36,7 +36,6 @@ const std::map<std::string, Rooms> kFriends = {
 const std::map<std::string, std::string> kHeaderRooms = {
     {"check", "base"},
     {"slice", "base"},
-    {"tensor_info", "base"},
     {"update_steps", "base"},
     {"random", "base"},
     {"options", "base"},

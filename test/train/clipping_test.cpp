@@ -1,12 +1,11 @@
 // --clip-norm: the norm of the whole gradient, averaged or of one rank, bounds every step.
-#include "train/loop/clipping.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "eave/agreement.h"
 #include "test/train/training.h"
+#include "train/loop/step_gradient.h"
 
 namespace eave {
 namespace {

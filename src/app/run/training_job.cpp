@@ -16,8 +16,8 @@
 #include "eave/compute.h"
 #include "eave/decorators.h"
 #include "report/text/terminal.h"
-#include "train/loop/accumulation.h"
 #include "train/loop/consensus_average.h"
+#include "train/loop/step_gradient.h"
 
 namespace eave {
 namespace {

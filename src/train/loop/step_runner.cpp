@@ -9,7 +9,6 @@
 #include "eave/agreement.h"
 #include "eave/update_steps.h"
 #include "guard/leave.h"
-#include "train/loop/clipping.h"
 #include "transport/core/operation.h"
 
 namespace eave {

@@ -9,9 +9,9 @@
 
 #include "eave/trainer.h"
 #include "eave/update_steps.h"
-#include "train/loop/accumulation.h"
 #include "train/loop/fault_injection.h"
 #include "train/loop/micro_batches.h"
+#include "train/loop/step_gradient.h"
 #include "train/loop/step_log.h"
 #include "train/loop/step_trace.h"
 #include "train/watch/slow_watch.h"

@@ -1,4 +1,4 @@
-#include "train/loop/accumulation.h"
+#include "train/loop/step_gradient.h"
 
 #include "train/loop/micro_batches.h"
 
