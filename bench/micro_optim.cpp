@@ -22,7 +22,7 @@ std::unique_ptr<Optimizer> make_optimizer(const std::string& name, std::int64_t 
     OptionValues values;
     for (const OptionSpec& option : kind.options) values.declare(option);
     if (name == "sgd") values.set("momentum", "0.9", "bench");
-    return kind.make(values, size, cpu_device());
+    return kind.make({values, size, cpu_device()});
   }
   return nullptr;
 }

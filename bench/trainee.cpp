@@ -22,7 +22,7 @@ std::unique_ptr<Optimizer> make_momentum_sgd(std::int64_t arena_size, Device& de
     OptionValues values;
     for (const OptionSpec& option : kind.options) values.declare(option);
     values.set("momentum", "0.9", "bench");
-    return kind.make(values, arena_size, device);
+    return kind.make({values, arena_size, device});
   }
   throw Error(ExitCode::kInternal, "this build has no sgd");
 }

@@ -118,12 +118,14 @@ class Device {
   // center_is_behind. They return whether every element took its step. An element that did not keeps all its values,
   // and its difference is 0. They do not block.
 
+  // `decay_shares`, in the device's memory, has one factor on the weight decay for each kDecayBlock parameters; empty:
+  // 1 everywhere.
   // `velocity` is empty if momentum is 0. 12 bytes, with velocity 20.
   std::shared_ptr<DeviceAnswer> update_sgd(Slice parameters, ConstSlice gradients, Slice velocity, const SgdStep& step,
-                                           const Pull* pull);
+                                           const Pull* pull, ConstSlice decay_shares = {});
   // 28 bytes.
   std::shared_ptr<DeviceAnswer> update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second,
-                                             const AdamwStep& step, const Pull* pull);
+                                             const AdamwStep& step, const Pull* pull, ConstSlice decay_shares = {});
 
   // In the passes below, x is the iterate. If the parameters are `ahead` of it, they move by as much as the iterate.
 

@@ -23,8 +23,9 @@ class Optimizer {
   // Takes one step; call it once per step with the whole arena. `parameters`, `gradients` and the pull's slices have
   // the arena_size given to `make`, and do not overlap. Gradients are only read. Not collective. Returns whether every
   // element took its step. An element whose new values would not be finite keeps the old ones (see Device::update_sgd).
+  // `clip` is a factor on all gradients, applied in the same pass. If it is NaN, no element takes its step.
   virtual std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double learning_rate,
-                                               const std::optional<Pull>& pull) = 0;
+                                               const std::optional<Pull>& pull, float clip = 1) = 0;
   // How far the parameters are ahead of the iterate at this learning rate. The velocity is always the same memory.
   virtual Ahead ahead(double /*learning_rate*/) { return {}; }
   // The state vectors (momentum first), for exchanges and checkpoints. Each is as large as the arena.
@@ -36,14 +37,21 @@ class Optimizer {
   virtual std::string equation() const = 0;
 };
 
+// The arguments of OptimizerKind::make.
+struct OptimizerContext {
+  const OptionValues& values;  // those of the kind, and those of Schedule
+  std::int64_t arena_size = 0;
+  Device& device;                        // the optimizer's state lies there; it must outlive the optimizer
+  std::vector<TensorInfo> tensors = {};  // those of the arena, for options that depend on shapes
+};
+
 // A member of the optimizer family: one file in src/optim and one word in its CMake list.
 struct OptimizerKind {
   std::string name;
   std::string summary;
   std::vector<OptionSpec> options;  // without --lr and other options of the learning rate, which belong to Schedule
-  // `values` holds `options` and those of Schedule. The optimizer's state lies on `device`, which must outlive it.
   // Throws Error(kUsage) if an option is out of range or has no effect.
-  std::unique_ptr<Optimizer> (*make)(const OptionValues& values, std::int64_t arena_size, Device& device);
+  std::unique_ptr<Optimizer> (*make)(const OptimizerContext& context);
 };
 
 const std::vector<OptimizerKind>& optimizer_kinds();
@@ -52,6 +60,12 @@ const std::vector<OptimizerKind>& optimizer_kinds();
 // CommunicatorTraits is false). Its update() throws Error(kInternal).
 std::unique_ptr<Optimizer> make_idle_optimizer();
 
+// What other units of a run's length are, in samples of all ranks together.
+struct ScheduleUnits {
+  std::int64_t samples_per_step = 1;   // of all ranks; an epoch's last step may have fewer
+  std::int64_t tokens_per_sample = 1;  // 0: the data has no tokens
+};
+
 // The learning rate as a function of the samples seen by all ranks together, so epoch n has the same rate for any
 // number of ranks. If the method averages gradients, the base rate may be scaled (Goyal et al. 2017): by k (linear) or
 // √k (sqrt), with k = total batch / batch per rank. Warm-up goes linearly, by samples, from --warmup-from times the
@@ -59,11 +73,12 @@ std::unique_ptr<Optimizer> make_idle_optimizer();
 class Schedule {
  public:
   // Declares --lr, --lr-schedule constant|step|cosine, --lr-step-epochs, --lr-step-factor, --lr-final,
-  // --lr-scaling none|linear|sqrt, --warmup-epochs, --warmup-from.
+  // --lr-scaling none|linear|sqrt, --warmup, --warmup-epochs, --warmup-from.
   static std::vector<OptionSpec> options();
   // `scale` is k as above, or 0 if the method does not average gradients. With 0, only --lr-scaling none is allowed.
   // Throws Error(kUsage) if options contradict each other or have no effect.
-  Schedule(const OptionValues& values, std::int64_t samples_per_epoch, std::int64_t total_samples, double scale);
+  Schedule(const OptionValues& values, std::int64_t samples_per_epoch, std::int64_t total_samples, double scale,
+           const ScheduleUnits& units = {});
 
   // The learning rate of the step that begins after `samples_seen` samples: warm-up first, then the shape. A cosine
   // stays at its final rate after total_samples.
@@ -80,15 +95,16 @@ class Schedule {
 
  private:
   void read_shape(const OptionValues& values);
-  void read_warmup(const OptionValues& values);
+  void read_warmup(const OptionValues& values, const ScheduleUnits& units);
+  double samples_in_steps(double steps, const ScheduleUnits& units) const;
   double shaped(double samples) const;
   double base_ = 0, scale_ = 1, peak_ = 0;
-  double warmup_epochs_ = 0, warmup_rate_ = 0, warmup_samples_ = 0;
+  double warmup_rate_ = 0, warmup_samples_ = 0;
   double final_ = 0, factor_ = 1;
   double samples_per_epoch_ = 0, total_samples_ = 0;
   std::int64_t held_from_ = std::numeric_limits<std::int64_t>::max();
   std::vector<double> step_epochs_;
-  std::string shape_, scaling_;
+  std::string shape_, scaling_, warmup_;  // "5 epochs"; "" without warm-up
 };
 
 }  // namespace eave

@@ -12,11 +12,14 @@ namespace eave {
 
 // One rank's record of the last optimizer steps up to `step`: as many as --log-every says (1 by default).
 struct StepRecord {
-  std::int64_t step = 0;       // number of steps done, from 1
-  std::int64_t samples = 0;    // samples seen by all ranks together since the start
-  double epoch = 0;            // samples / size of the training set
-  double loss = 0;             // mean over this rank's samples in these steps; NaN if it had none
-  double learning_rate = 0;    // in the last of these steps
+  std::int64_t step = 0;     // number of steps done, from 1
+  std::int64_t samples = 0;  // samples seen by all ranks together since the start
+  double epoch = 0;          // samples / size of the training set
+  double loss = 0;           // mean over this rank's samples in these steps; NaN if it had none
+  double learning_rate = 0;  // in the last of these steps
+  // With --clip-norm: the norm of the gradient before clipping, in the last of these steps. Not there if that step was
+  // left out, or if this rank had no gradient.
+  std::optional<double> gradient_norm = {};
   double seconds = 0;          // since training began, without evaluations
   double computing = 0;        // seconds: forward, backward, update
   double exchanging = 0;       // seconds during which an exchange was carried out in the background
@@ -60,6 +63,7 @@ struct EvaluationRecord {
   ModelScore center;                     // of the consensus
   std::optional<WorkerScores> workers;   // always present at the end of the run
   std::optional<ModelScore> validation;  // of the consensus, on the samples held out of the training set
+  std::optional<ModelScore> ema;         // of the moving average of the consensus, if the run has one
   double distance_min = 0;               // distances ‖x_i − c‖ / ‖c‖ of the workers from the consensus
   double distance_mean = 0;
   double distance_max = 0;

@@ -18,9 +18,10 @@
 
 namespace eave {
 
-class FileCalls;     // src/base/files/output_file.h
-class LeaveGate;     // src/guard/leave.h
-class RankProgress;  // src/guard/rank_progress.h
+class FileCalls;         // src/base/files/output_file.h
+class LeaveGate;         // src/guard/leave.h
+class ConsensusAverage;  // src/train/loop/consensus_average.h
+class RankProgress;      // src/guard/rank_progress.h
 
 // The model, the optimizer and the arenas of one rank. The arenas lie in the memory of its device.
 struct Replica {
@@ -91,6 +92,13 @@ struct TrainingPlan {
   double stop_after_seconds = 0;      // training time of the rank with the longest
   std::int64_t stop_after_bytes = 0;  // bytes sent by the rank that has sent most
   std::int64_t ask_every_steps = 1;   // steps between two collectives that check the limits of time and bytes
+  // Above 0: a gradient whose Euclidean norm over all parameters is larger is scaled to this norm. It is the gradient
+  // that the update uses: averaged if the method averages gradients, otherwise that of this rank. A step whose norm is
+  // not finite is left out as a whole.
+  double clip_norm = 0;
+  // Forward and backward passes of a step. Each takes an equal part of the rank's batch, in order, and the gradients
+  // are added up with the parts' shares as weights.
+  int passes = 1;
   OnNonfinite on_nonfinite = OnNonfinite::kSkip;
   // With kSkip: if this many steps of a rank in a row are not finite, training has diverged.
   std::int64_t nonfinite_limit = 10;
@@ -163,6 +171,8 @@ struct TrainingParts {
   RankProgress* rank_progress = nullptr;  // gets the current section of the calling thread
   // Given on all ranks or none. When it closes, all ranks save a checkpoint and throw AgreedError(kLeftOnRequest).
   LeaveGate* leave = nullptr;
+  // Given on all ranks or none: follows the consensus. Evaluations score it, and checkpoints keep it.
+  ConsensusAverage* average = nullptr;
   FileCalls* files = nullptr;  // the calls that write checkpoints; nullptr = those of the operating system
 };
 

@@ -1,9 +1,15 @@
 // The numbers of one pass over all parameters: a step of an optimizer, an elastic pull, a step of an outer optimizer.
 #pragma once
 
+#include <cstddef>
+
 #include "eave/slice.h"
 
 namespace eave {
+
+// Weight decay may differ between tensors. Then a vector in the device's memory has one number for each block of this
+// many parameters, a factor on the weight decay of the block: 0 or 1. Tensors begin at multiples of the block.
+inline constexpr std::size_t kDecayBlock = 16;
 
 // Nesterov's method keeps the parameters at y = x + δv, the point ahead of the iterate x at which it takes the next
 // gradient. The iterate is x = y + factor·velocity; with v = −η·velocity, factor = η·δ. If `velocity` is empty, the
@@ -27,7 +33,7 @@ struct Pull {
 };
 
 // One step of SGD with momentum:
-//     g' = g + weight_decay·x;  v ← momentum·v + gradient_scale·g';  x ← x − step_scale·s,
+//     g' = clip·g + weight_decay·x;  v ← momentum·v + gradient_scale·g';  x ← x − step_scale·s,
 // where s = v, or with `nesterov` s = gradient_scale·g' + momentum·v (the new v).
 // (gradient_scale, step_scale) = (1, η) keeps the learning rate out of v; with (η, 1), v contains it.
 struct SgdStep {
@@ -35,11 +41,13 @@ struct SgdStep {
   float step_scale = 0;
   float momentum = 0;
   float weight_decay = 0;
+  float clip = 1;  // factor on the gradient; NaN: no element takes its step
   bool nesterov = false;
 };
 
 // One step of AdamW (Loshchilov, Hutter 2019):
-//     m ← β₁m + (1 − β₁)g;  v ← β₂v + (1 − β₂)g²;  x ← x − decay·x − rate·m / (√v·root_scale + ε).
+//     m ← β₁m + (1 − β₁)g;  v ← β₂v + (1 − β₂)g²;  x ← x − decay·x − rate·m / (√v·root_scale + ε),
+// where g is the gradient times clip.
 // The scalars contain both bias corrections: rate = η / (1 − β₁ᵗ), root_scale = 1 / √(1 − β₂ᵗ).
 struct AdamwStep {
   float rate = 0;
@@ -48,6 +56,7 @@ struct AdamwStep {
   float beta2 = 0, fresh2 = 1;
   float epsilon = 0;
   float decay = 0;  // η · weight decay
+  float clip = 1;   // factor on the gradient; NaN: no element takes its step
 };
 
 // One step of an outer optimizer. The workers began at center − ahead·v and moved to their mean, so the outer gradient

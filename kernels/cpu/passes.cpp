@@ -109,18 +109,38 @@ EAVE_INLINE bool choose(const Word& word, const FlatPass& pass, std::size_t size
   }
 }
 
+float* from(float* vector, std::size_t begin) { return vector == nullptr ? nullptr : vector + begin; }
+
+// Calls action(word, begin, end) for each longest part of the vectors with one weight decay.
+template <class Word, class Action>
+bool run_by_decay(const Word& word, const FlatPass& pass, const Action& action) {
+  if constexpr (passes::MayDecay<Word>) {
+    const ConstSlice shares = pass.decay_shares;
+    bool all = true;
+    for (std::size_t block = 0, next = 1; block < shares.size(); block = next++) {
+      while (next < shares.size() && shares[next] == shares[block]) ++next;
+      const std::size_t end = next == shares.size() ? pass.size() : next * kDecayBlock;
+      all &= action(passes::with_decay(word, shares[block]), block * kDecayBlock, end);
+    }
+    if (!shares.empty()) return all;
+  }
+  return action(word, 0, pass.size());
+}
+
 // Macros, because functions made from templates cannot have versions. They repeat __restrict, although the inlined
 // loops have it. Without it the compiler would check six arrays for overlap at run time, which is too many, and give up
 // on vectors.
-#define EAVE_DEFINE_RUN(word, Word)                                                                     \
-  EAVE_MULTIVERSION bool run_##word(passes::Word expression, const FlatPass& pass, std::size_t size,    \
-                                    float* __restrict a, float* __restrict b, float* __restrict c,      \
-                                    float* __restrict d, float* __restrict e, float* __restrict f) {    \
-    return choose(expression, pass, size, a, b, c, d, e, f);                                            \
-  }                                                                                                     \
-  bool run_word(const passes::Word& expression, const FlatPass& pass, float* e, float* f) {             \
-    return run_##word(expression, pass, pass.size(), pass.operand(0), pass.operand(1), pass.operand(2), \
-                      pass.operand(3), e, f);                                                           \
+#define EAVE_DEFINE_RUN(word, Word)                                                                                  \
+  EAVE_MULTIVERSION bool run_##word(passes::Word expression, const FlatPass& pass, std::size_t size,                 \
+                                    float* __restrict a, float* __restrict b, float* __restrict c,                   \
+                                    float* __restrict d, float* __restrict e, float* __restrict f) {                 \
+    return choose(expression, pass, size, a, b, c, d, e, f);                                                         \
+  }                                                                                                                  \
+  bool run_word(const passes::Word& expression, const FlatPass& pass, float* e, float* f) {                          \
+    return run_by_decay(expression, pass, [&](const passes::Word& part, std::size_t begin, std::size_t end) {        \
+      return run_##word(part, pass, end - begin, from(pass.operand(0), begin), from(pass.operand(1), begin),         \
+                        from(pass.operand(2), begin), from(pass.operand(3), begin), from(e, begin), from(f, begin)); \
+    });                                                                                                              \
   }
 EAVE_EACH_FLAT_PASS(EAVE_DEFINE_RUN)
 #undef EAVE_DEFINE_RUN

@@ -82,6 +82,14 @@ struct WordPass {
   float* operands[passes::kMostOperands];
   Half* half;
   double* stayed;
+  const float* decay_shares;
+
+  __device__ Word word_at(std::int64_t i) const {
+    if constexpr (passes::MayDecay<Word>) {
+      if (decay_shares != nullptr) return with_decay(word, decay_shares[i / std::int64_t{kDecayBlock}]);
+    }
+    return word;
+  }
 
   int before_packet() const {
     return elements_before_packet(kWidth, operands[0], operands[1], operands[2], operands[3], argument.first,
@@ -97,7 +105,8 @@ struct WordPass {
     auto packet = argument.template load_packet<kLanes>(i);
     for (int k = 0; k < kLanes; ++k) {
       if constexpr (passes::Answers<Word>) {
-        if (call(word, k, s[0].at, s[1].at, s[2].at, s[3].at, packet.at(k)) == 0 && stayed != nullptr) *stayed = 1;
+        if (call(word_at(i + k), k, s[0].at, s[1].at, s[2].at, s[3].at, packet.at(k)) == 0 && stayed != nullptr)
+          *stayed = 1;
       } else if constexpr (passes::MayPull<Word> || passes::MayBeAhead<Word>) {
         call(word, k, s[0].at, s[1].at, s[2].at, s[3].at, packet.at(k));
       } else {
@@ -117,7 +126,8 @@ void enqueue_word(const char* name, cudaStream_t stream, const Word& word, const
                   double* stayed) {
   const auto enqueue = [&](const auto& argument) {
     const WordPass<Word, std::decay_t<decltype(argument)>> all = {
-        word, argument, {pass.operand(0), pass.operand(1), pass.operand(2), pass.operand(3)}, half, stayed};
+        word, argument, {pass.operand(0), pass.operand(1), pass.operand(2), pass.operand(3)},
+        half, stayed,   pass.decay_shares.empty() ? nullptr : pass.decay_shares.data()};
     enqueue_flat(name, stream, all, static_cast<std::int64_t>(pass.size()));
   };
   if constexpr (passes::MayPull<Word>) {

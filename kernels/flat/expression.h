@@ -14,7 +14,8 @@
 //     static constexpr bool kMayBeAhead = true;  // `at` finds the iterate, which parameters may be ahead of
 //     static constexpr bool kMayPull = true;     // `move` takes the step, with a pull or without it
 //
-// A step of an optimizer returns a mask, 0 if the element stayed as it was, and has kAnswers = true.
+// A step of an optimizer returns a mask, 0 if the element stayed as it was, and has kAnswers = true. If it has weight
+// decay, kMayDecay = true: with_decay(word, share) is the word for parameters that decay by this share of it.
 //
 // Rules: no branches (selections vectorise), no fused multiply-add, and no function of the C library except square
 // roots. Then all vector widths and both devices give the same bits. A value that is not finite is never written into
@@ -47,6 +48,8 @@ template <class Word>
 concept MayBeAhead = Word::kMayBeAhead;
 template <class Word>
 concept MayPull = Word::kMayPull;
+template <class Word>
+concept MayDecay = Word::kMayDecay;
 template <class Word>
 concept Answers = Word::kAnswers;
 

@@ -23,6 +23,9 @@ struct FlatPass {
   std::array<ConstSlice, passes::kMostOperands> operands;
   Ahead ahead = {};            // only for a word with kMayBeAhead
   const Pull* pull = nullptr;  // only for a word with kMayPull; nullptr: the step alone
+  // Only for a word with kMayDecay: a factor on the weight decay for each kDecayBlock elements, the last block may be
+  // incomplete. Empty: 1 everywhere.
+  ConstSlice decay_shares = {};
 
   std::size_t size() const { return operands[0].size(); }
   // Writable only if the word's kOperands say so.

@@ -9,15 +9,25 @@
 
 namespace eave::passes {
 
+EAVE_ANY_DEVICE float& decay_of(SgdStep& step) { return step.weight_decay; }
+EAVE_ANY_DEVICE float& decay_of(AdamwStep& step) { return step.decay; }
+
+// The word for parameters whose weight decay has this factor.
+template <class Word>
+EAVE_ANY_DEVICE Word with_decay(Word word, float share) {
+  decay_of(word.step) *= share;
+  return word;
+}
+
 // SgdStep without momentum. 12 bytes.
 struct Sgd {
   static constexpr Use kOperands[] = {Use::kParameters, Use::kRead};
-  static constexpr bool kMayPull = true, kAnswers = true;
+  static constexpr bool kMayPull = true, kMayDecay = true, kAnswers = true;
   SgdStep step;
 
   template <class Move>
   EAVE_ANY_DEVICE Mask operator()(const Move& move, float& x, float g) const {
-    return move(x, x, -step.step_scale * (step.gradient_scale * (g + step.weight_decay * x)));
+    return move(x, x, -step.step_scale * (step.gradient_scale * (step.clip * g + step.weight_decay * x)));
   }
 };
 
@@ -25,12 +35,12 @@ struct Sgd {
 // step.
 struct HeavyBall {
   static constexpr Use kOperands[] = {Use::kParameters, Use::kRead, Use::kChanged};
-  static constexpr bool kMayPull = true, kAnswers = true;
+  static constexpr bool kMayPull = true, kMayDecay = true, kAnswers = true;
   SgdStep step;
 
   template <class Move>
   EAVE_ANY_DEVICE Mask operator()(const Move& move, float& x, float g, float& velocity) const {
-    const float v = step.momentum * velocity + step.gradient_scale * (g + step.weight_decay * x);
+    const float v = step.momentum * velocity + step.gradient_scale * (step.clip * g + step.weight_decay * x);
     const Mask mask = move(x, x, -step.step_scale * v);
     velocity = selected(v, velocity, mask);
     return mask;
@@ -40,12 +50,12 @@ struct HeavyBall {
 // SgdStep with Nesterov's momentum. 20 bytes.
 struct Nesterov {
   static constexpr Use kOperands[] = {Use::kParameters, Use::kRead, Use::kChanged};
-  static constexpr bool kMayPull = true, kAnswers = true;
+  static constexpr bool kMayPull = true, kMayDecay = true, kAnswers = true;
   SgdStep step;
 
   template <class Move>
   EAVE_ANY_DEVICE Mask operator()(const Move& move, float& x, float g, float& velocity) const {
-    const float s = step.gradient_scale * (g + step.weight_decay * x);
+    const float s = step.gradient_scale * (step.clip * g + step.weight_decay * x);
     const float v = step.momentum * velocity + s;
     const float iterate = x + step.step_scale * step.momentum * velocity;
     const Mask mask = move(x, iterate, -step.step_scale * (s + step.momentum * v));
@@ -58,11 +68,12 @@ struct Nesterov {
 // stay 0 for ever. So such an element keeps its values.
 struct Adamw {
   static constexpr Use kOperands[] = {Use::kParameters, Use::kRead, Use::kChanged, Use::kChanged};
-  static constexpr bool kMayPull = true, kAnswers = true;
+  static constexpr bool kMayPull = true, kMayDecay = true, kAnswers = true;
   AdamwStep step;
 
   template <class Move>
-  EAVE_ANY_DEVICE Mask operator()(const Move& move, float& x, float g, float& first, float& second) const {
+  EAVE_ANY_DEVICE Mask operator()(const Move& move, float& x, float gradient, float& first, float& second) const {
+    const float g = step.clip * gradient;
     const float m = step.beta1 * first + step.fresh1 * g;
     const float v = step.beta2 * second + step.fresh2 * (g * g);
     const float s = step.decay * x + step.rate * m / (std::sqrt(v) * step.root_scale + step.epsilon);

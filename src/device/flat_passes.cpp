@@ -6,15 +6,17 @@
 namespace eave {
 
 std::shared_ptr<DeviceAnswer> Device::update_sgd(Slice parameters, ConstSlice gradients, Slice velocity,
-                                                 const SgdStep& step, const Pull* pull) {
-  if (velocity.empty()) return run({passes::Sgd{step}, {parameters, gradients}, {}, pull});
-  if (step.nesterov) return run({passes::Nesterov{step}, {parameters, gradients, velocity}, {}, pull});
-  return run({passes::HeavyBall{step}, {parameters, gradients, velocity}, {}, pull});
+                                                 const SgdStep& step, const Pull* pull, ConstSlice decay_shares) {
+  if (velocity.empty()) return run({passes::Sgd{step}, {parameters, gradients}, {}, pull, decay_shares});
+  if (step.nesterov) {
+    return run({passes::Nesterov{step}, {parameters, gradients, velocity}, {}, pull, decay_shares});
+  }
+  return run({passes::HeavyBall{step}, {parameters, gradients, velocity}, {}, pull, decay_shares});
 }
 
 std::shared_ptr<DeviceAnswer> Device::update_adamw(Slice parameters, ConstSlice gradients, Slice first, Slice second,
-                                                   const AdamwStep& step, const Pull* pull) {
-  return run({passes::Adamw{step}, {parameters, gradients, first, second}, {}, pull});
+                                                   const AdamwStep& step, const Pull* pull, ConstSlice decay_shares) {
+  return run({passes::Adamw{step}, {parameters, gradients, first, second}, {}, pull, decay_shares});
 }
 
 void Device::pull_parameters(Slice parameters, const Pull& pull, const Ahead& ahead) {

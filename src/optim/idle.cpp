@@ -8,7 +8,7 @@ namespace {
 
 class Idle final : public Optimizer {
  public:
-  std::shared_ptr<DeviceAnswer> update(Slice, ConstSlice, double, const std::optional<Pull>&) override {
+  std::shared_ptr<DeviceAnswer> update(Slice, ConstSlice, double, const std::optional<Pull>&, float) override {
     EAVE_CHECK(false, "this communicator moves the parameters itself");
     return nullptr;
   }

@@ -31,6 +31,26 @@ void refuse_without(const OptionValues& values, const std::string& name, const s
   if (values.given(name)) refuse_option(values, name, "has no effect without " + what_it_needs);
 }
 
+struct Length {
+  double count = 0;
+  std::string unit;  // step, token or epoch
+
+  std::string text() const { return number_text(count) + " " + unit + (count == 1 ? "" : "s"); }
+};
+
+// Reads --warmup: 2000steps, 1e6tokens, 0.5epochs, also with a blank before the unit.
+Length read_length(const OptionValues& values) {
+  std::string text = values.text("warmup");
+  if (text.ends_with('s')) text.pop_back();
+  for (const char* const unit : {"step", "token", "epoch"}) {
+    if (!text.ends_with(unit)) continue;
+    const std::string_view number = trimmed(std::string_view(text).substr(0, text.size() - std::string(unit).size()));
+    const std::optional<double> count = read_real(number).value;
+    if (count && *count > 0) return {*count, unit};
+  }
+  refuse_option(values, "warmup", "expected a number above 0 and its unit, such as 2000steps, 1e6tokens or 0.5epochs");
+}
+
 double scaling_factor(const OptionValues& values, double scale) {
   const std::string& rule = values.text("lr-scaling");
   if (rule == "none") return 1;
@@ -61,11 +81,15 @@ std::vector<OptionSpec> Schedule::options() {
        "if gradients are averaged, multiply the learning rate by total batch / batch per rank (linear), by its square "
        "root (sqrt), or not (none)",
        {"none", "linear", "sqrt"}},
+      {"warmup", OptionType::kText, "",
+       "length of gradual warm-up, such as 2000steps, 1e6tokens or 0.5epochs, of all ranks together"},
       {"warmup-epochs", OptionType::kReal, "0", "epochs of gradual warm-up; 0: no warm-up"},
-      {"warmup-from", OptionType::kReal, "1", "factor on --lr at which warm-up begins; it ends at the scaled rate"}};
+      {"warmup-from", OptionType::kReal, "1",
+       "factor on --lr at which warm-up begins, such as 0; it ends at the scaled rate"}};
 }
 
-Schedule::Schedule(const OptionValues& values, std::int64_t samples_per_epoch, std::int64_t total_samples, double scale)
+Schedule::Schedule(const OptionValues& values, std::int64_t samples_per_epoch, std::int64_t total_samples, double scale,
+                   const ScheduleUnits& units)
     : samples_per_epoch_(static_cast<double>(samples_per_epoch)),
       total_samples_(static_cast<double>(total_samples)),
       shape_(values.text("lr-schedule")),
@@ -75,7 +99,7 @@ Schedule::Schedule(const OptionValues& values, std::int64_t samples_per_epoch, s
   scale_ = scaling_factor(values, scale);
   peak_ = base_ * scale_;
   read_shape(values);
-  read_warmup(values);
+  read_warmup(values, units);
 }
 
 void Schedule::read_shape(const OptionValues& values) {
@@ -100,21 +124,40 @@ void Schedule::read_shape(const OptionValues& values) {
   }
 }
 
-void Schedule::read_warmup(const OptionValues& values) {
-  warmup_epochs_ = real_in(values, "warmup-epochs", 0, 1e6);
-  if (warmup_epochs_ == 0) return refuse_without(values, "warmup-from", "--warmup-epochs");
+void Schedule::read_warmup(const OptionValues& values, const ScheduleUnits& units) {
+  Length length{real_in(values, "warmup-epochs", 0, 1e6), "epoch"};
+  const std::string option = values.has("warmup") ? "warmup" : "warmup-epochs";
+  if (values.has("warmup")) {
+    if (length.count > 0) refuse_option(values, "warmup-epochs", "contradicts --warmup; give one");
+    length = read_length(values);
+  }
+  if (length.count == 0) return refuse_without(values, "warmup-from", "--warmup or --warmup-epochs");
   const double from = real_in(values, "warmup-from", 0, 1e6);
   warmup_rate_ = from * base_;
-  warmup_samples_ = warmup_epochs_ * samples_per_epoch_;
+  warmup_ = length.text();
+  warmup_samples_ = length.count * samples_per_epoch_;
+  if (length.unit == "step") warmup_samples_ = samples_in_steps(length.count, units);
+  if (length.unit == "token") {
+    if (units.tokens_per_sample == 0) refuse_option(values, "warmup", "the data has no tokens; give steps or epochs");
+    warmup_samples_ = length.count / static_cast<double>(units.tokens_per_sample);
+  }
   if (from == 1 && scaling_ == "none") {
-    refuse_option(values, "warmup-epochs",
+    refuse_option(values, option,
                   "has no effect: without --lr-scaling the warm-up from 1 times --lr ends where it begins; "
                   "give --warmup-from, such as 0.1");
   }
-  if (!step_epochs_.empty() && step_epochs_.front() < warmup_epochs_) {
+  if (!step_epochs_.empty() && step_epochs_.front() * samples_per_epoch_ < warmup_samples_) {
     refuse_option(values, "lr-step-epochs",
-                  "the first step comes before the end of the warm-up, epoch " + number_text(warmup_epochs_));
+                  "the first step comes before the end of the warm-up, " +
+                      (length.unit == "epoch" ? "epoch " + number_text(length.count) : "after " + warmup_));
   }
+}
+
+// An epoch's last step may have fewer samples than the others.
+double Schedule::samples_in_steps(double steps, const ScheduleUnits& units) const {
+  const auto of_step = static_cast<double>(units.samples_per_step);
+  const double steps_per_epoch = std::ceil(samples_per_epoch_ / of_step), epochs = std::floor(steps / steps_per_epoch);
+  return epochs * samples_per_epoch_ + std::min((steps - epochs * steps_per_epoch) * of_step, samples_per_epoch_);
 }
 
 double Schedule::learning_rate(std::int64_t samples_seen) const {
@@ -147,10 +190,7 @@ std::string Schedule::describe() const {
   if (scaling_ != "none") {
     line += " x " + number_text(scale_) + " (" + scaling_ + ") = " + number_text(peak_);
   }
-  if (warmup_epochs_ > 0) {
-    line += ", after warm-up from " + number_text(warmup_rate_) + " over " + number_text(warmup_epochs_) +
-            (warmup_epochs_ == 1 ? " epoch" : " epochs");
-  }
+  if (!warmup_.empty()) line += ", after warm-up from " + number_text(warmup_rate_) + " over " + warmup_;
   if (shape_ == "cosine") return line + "; cosine to " + number_text(final_);
   if (shape_ == "constant") return line + "; constant";
   line += "; times " + number_text(factor_) + " at epochs ";

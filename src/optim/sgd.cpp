@@ -15,14 +15,13 @@
 #include "eave/device.h"
 #include "eave/optimizer.h"
 #include "eave/update_steps.h"
-#include "optim/weight_decay.h"
+#include "optim/common_settings.h"
 
 namespace eave {
 namespace {
 
 struct SgdSettings {
   double momentum = 0;
-  double weight_decay = 0;
   bool nesterov = false;
   bool correction = true;
 };
@@ -30,7 +29,6 @@ struct SgdSettings {
 SgdSettings read_sgd_settings(const OptionValues& values) {
   SgdSettings settings;
   settings.momentum = real_in(values, "momentum", 0, 1);
-  settings.weight_decay = real_in(values, "weight-decay", 0, 1e6);
   settings.nesterov = values.flag("nesterov");
   settings.correction = values.flag("momentum-correction");
   if (settings.momentum > 0) return settings;
@@ -43,15 +41,17 @@ SgdSettings read_sgd_settings(const OptionValues& values) {
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(const SgdSettings& settings, std::int64_t arena_size, Device& device)
+  Sgd(const SgdSettings& settings, const OptimizerContext& context)
       : settings_(settings),
-        device_(device),
-        velocity_(device.allocate(settings.momentum > 0 ? static_cast<std::size_t>(arena_size) : 0)) {}
+        decay_(context),
+        device_(context.device),
+        velocity_(device_.allocate(settings.momentum > 0 ? static_cast<std::size_t>(context.arena_size) : 0)) {}
 
   std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double learning_rate,
-                                       const std::optional<Pull>& pull) override {
-    const SgdStep step = step_at(learning_rate);
-    return device_.update_sgd(parameters, gradients, velocity_.slice(), step, pull ? &*pull : nullptr);
+                                       const std::optional<Pull>& pull, float clip) override {
+    SgdStep step = step_at(learning_rate);
+    step.clip = clip;
+    return device_.update_sgd(parameters, gradients, velocity_.slice(), step, pull ? &*pull : nullptr, decay_.shares());
   }
 
   Ahead ahead(double learning_rate) override {
@@ -66,13 +66,13 @@ class Sgd final : public Optimizer {
   }
 
   std::string equation() const override {
-    const std::string decayed =
-        settings_.weight_decay > 0 ? "(g + " + number_text(settings_.weight_decay) + " x)" : "g";
-    if (settings_.momentum == 0) return "sgd: x <- x - lr " + decayed;
+    const std::string decayed = decay_.factor() > 0 ? "(g + " + number_text(decay_.factor()) + " x)" : "g";
+    if (settings_.momentum == 0) return "sgd: x <- x - lr " + decayed + decay_.describe();
     const std::string mu = number_text(settings_.momentum);
     const std::string scaled = (settings_.correction ? "" : "lr ") + decayed;
     const std::string step = settings_.nesterov ? "(" + scaled + " + " + mu + " v)" : "v";
-    return "sgd: v <- " + mu + " v + " + scaled + "; x <- x - " + (settings_.correction ? "lr " : "") + step;
+    return "sgd: v <- " + mu + " v + " + scaled + "; x <- x - " + (settings_.correction ? "lr " : "") + step +
+           decay_.describe();
   }
 
  private:
@@ -82,12 +82,13 @@ class Sgd final : public Optimizer {
     step.gradient_scale = settings_.correction ? 1 : rate;
     step.step_scale = settings_.correction ? rate : 1;
     step.momentum = static_cast<float>(settings_.momentum);
-    step.weight_decay = static_cast<float>(settings_.weight_decay);
+    step.weight_decay = static_cast<float>(decay_.factor());
     step.nesterov = settings_.nesterov;
     return step;
   }
 
   SgdSettings settings_;
+  WeightDecay decay_;
   Device& device_;
   Buffer velocity_;
 };
@@ -102,9 +103,10 @@ OptimizerKind describe_optimizer_sgd() {
        {"nesterov", OptionType::kFlag, "off", "use Nesterov's momentum"},
        {"momentum-correction", OptionType::kFlag, "on",
         "on: a new learning rate applies to the whole velocity; off: only to new gradients"},
-       weight_decay_option()},
-      [](const OptionValues& values, std::int64_t arena_size, Device& device) -> std::unique_ptr<Optimizer> {
-        return std::make_unique<Sgd>(read_sgd_settings(values), arena_size, device);
+       weight_decay_option(),
+       weight_decay_of_option()},
+      [](const OptimizerContext& context) -> std::unique_ptr<Optimizer> {
+        return std::make_unique<Sgd>(read_sgd_settings(context.values), context);
       }};
 }
 

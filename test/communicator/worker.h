@@ -68,9 +68,9 @@ class Worker {
     workers_ = count_workers(kind, values, transport.size());
     communicator_ = kind.make(
         {transport, values, problem.learning_rate, warnings, problem.steps, problem.first_step, 3, settings_of(given)});
-    optimizer_ = sgd.make(values_of(sgd.options, {{"momentum", exact_text(problem.momentum)},
-                                                  {"nesterov", problem.nesterov ? "on" : "off"}}),
-                          static_cast<std::int64_t>(problem.size), cpu_device());
+    optimizer_ = sgd.make({values_of(sgd.options, {{"momentum", exact_text(problem.momentum)},
+                                                   {"nesterov", problem.nesterov ? "on" : "off"}}),
+                           static_cast<std::int64_t>(problem.size), cpu_device()});
     x = problem.start();
     g.resize(problem.size);
     statistics.assign(5, 0.5f);

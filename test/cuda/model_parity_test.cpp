@@ -38,7 +38,7 @@ class Trainee {
     device_.write(parameters_.slice(), parameters);
     device_.write(statistics_.slice(), statistics);
     const OptionValues values = values_of(find_kind(optimizer_kinds(), "sgd").options, {{"momentum", "0.9"}});
-    optimizer_ = find_kind(optimizer_kinds(), "sgd").make(values, model_.parameter_size(), device_);
+    optimizer_ = find_kind(optimizer_kinds(), "sgd").make({values, model_.parameter_size(), device_});
   }
 
   double step(const Batch& batch, bool in_parts) {

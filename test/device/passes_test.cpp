@@ -23,6 +23,15 @@ bool pull_one_by_one(const Word& word, const FlatPass& pass) {
 
 template <class Word>
 bool run_one_by_one(const Word& word, const FlatPass& pass) {
+  if constexpr (passes::MayDecay<Word>) {
+    bool all = true;
+    for (std::size_t i = 0; i < pass.size() && !pass.decay_shares.empty(); ++i) {
+      const Word own = passes::with_decay(word, pass.decay_shares[i / kDecayBlock]);
+      all &= passes::call(own, i, pass.operand(0), pass.operand(1), pass.operand(2), pass.operand(3),
+                          passes::Move<passes::Elastic::kNone>{}) != 0;
+    }
+    if (!pass.decay_shares.empty()) return all;
+  }
   if constexpr (passes::MayPull<Word>) {
     if (pass.pull == nullptr) return pull_one_by_one<Word, passes::Elastic::kNone>(word, pass);
     return pass.pull->center_is_behind ? pull_one_by_one<Word, passes::Elastic::kArriveAndPull>(word, pass)

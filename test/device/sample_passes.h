@@ -29,7 +29,8 @@ struct SamplePass {
   FlatWord word;
   int way = 0;
   bool pulls = false, answers = false;
-  int parameters = -1;  // the operand of which a device may store a bfloat16 copy; −1: none
+  bool has_shares = false;  // the last vector, if no pull uses it, has a share of the weight decay for each block
+  int parameters = -1;      // the operand of which a device may store a bfloat16 copy; −1: none
 
   template <class Run>
   auto with(const PassSlices& s, Run run) const {
@@ -38,6 +39,7 @@ struct SamplePass {
     FlatPass pass = {word, {s[0], s[1], s[2], s[3]}};
     if (way > 0 && pulls) pass.pull = &pull;
     if (way > 0 && !pulls) pass.ahead = {e, 0.0625f};
+    if (has_shares) pass.decay_shares = s[kPassVectors - 1].first((s[0].size() + kDecayBlock - 1) / kDecayBlock);
     return run(pass);
   }
 };
@@ -64,6 +66,11 @@ void add_samples(const std::string& name, std::vector<SamplePass>& samples) {
       if (Word::kOperands[k] == passes::Use::kParameters) sample.parameters = k;
     }
     samples.push_back(sample);
+    if constexpr (passes::MayDecay<Word>) {
+      sample.name += ", with shares of the weight decay";
+      sample.has_shares = way == 0;
+      if (way == 0) samples.push_back(sample);
+    }
   }
 }
 

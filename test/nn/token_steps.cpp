@@ -42,7 +42,7 @@ std::unique_ptr<Optimizer> make_adamw(std::int64_t size, Device& device) {
     values.set("weight-decay", "0.1", "test");
     // Larger than usual: the gradient of a key's bias is 0, and its rounding errors must not become steps.
     values.set("adam-epsilon", "1e-5", "test");
-    return kind.make(values, size, device);
+    return kind.make({values, size, device});
   }
   throw Error(ExitCode::kInternal, "this build has no adamw");
 }

@@ -113,6 +113,32 @@ TEST_P(OptimizerContract, keeps_an_element_whose_gradient_is_not_finite) {
   }
 }
 
+TEST_P(OptimizerContract, multiplies_the_gradient_by_its_factor) {
+  const auto clipped = make(kValues), scaled = make(kValues);
+  std::vector<float> x = random_floats(kValues, 1), y = x;
+  for (int t = 0; t < 5; ++t) {
+    std::vector<float> quarter = gradient_of(t);
+    for (float& value : quarter) value *= 0.25f;
+    EXPECT_TRUE(clipped->update(x, gradient_of(t), 0.05, {}, 0.25f)->get());
+    scaled->update(y, quarter, 0.05, {});
+  }
+  for (std::size_t i = 0; i < kValues; ++i) EXPECT_FLOAT_EQ(x[i], y[i]) << i;
+}
+
+TEST_P(OptimizerContract, takes_no_step_if_the_factor_is_not_a_number) {
+  const auto optimizer = make(kValues);
+  std::vector<float> x = random_floats(kValues, 1);
+  optimizer->update(x, gradient_of(0), 0.05, {});
+  const std::vector<float> before = x;
+  std::vector<float> bad = gradient_of(1);
+  bad[7] = std::numeric_limits<float>::infinity();
+  EXPECT_FALSE(optimizer->update(x, bad, 0.05, {}, std::numeric_limits<float>::quiet_NaN())->get());
+  EXPECT_EQ(x, before);
+  for (const Slice& vector : optimizer->state()) {
+    for (const float value : vector) EXPECT_TRUE(std::isfinite(value));
+  }
+}
+
 TEST_P(OptimizerContract, has_an_equation_of_one_line_of_ascii) {
   const std::string equation = make(1)->equation();
   EXPECT_TRUE(std::ranges::all_of(equation, [](char c) { return c >= ' ' && c <= '~'; })) << equation;

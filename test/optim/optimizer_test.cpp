@@ -107,6 +107,44 @@ TEST(Adamw, follows_its_formula_in_double) {
       adamw_in_double(0.8, 0.95, 0.001, 0.1));
 }
 
+// A weight of 3 x 5, a bias of 5 and a kernel of 1 x 1 x 2 x 2, each at a multiple of 16.
+const std::vector<TensorInfo> kTensors = {
+    {"a.weight", {3, 5}, 0, 15}, {"a.bias", {5}, 16, 5}, {"b", {1, 1, 2, 2}, 32, 4}};
+
+TEST(Optimizers, decay_only_tensors_with_two_or_more_dimensions_if_told) {
+  const Given of_matrices = {{"weight-decay", "0.1"}, {"weight-decay-of", "matrices"}};
+  for (const std::string name : {"sgd", "adamw"}) {
+    for (const Given& more : std::vector<Given>{{}, {{"momentum", "0"}}, {{"nesterov", "on"}}}) {
+      if (name == "adamw" && !more.empty()) continue;
+      Given all = {{"weight-decay", "0.1"}}, none = {}, matrices = of_matrices;
+      for (Given* given : {&all, &none, &matrices}) given->insert(given->end(), more.begin(), more.end());
+      const auto with = make_optimizer(name, all, kSize), without = make_optimizer(name, none, kSize);
+      const auto mixed = make_optimizer(name, matrices, kSize, kTensors);
+      SCOPED_TRACE(mixed->equation());
+      EXPECT_NE(mixed->equation().find("2 or more dimensions"), std::string::npos);
+      std::vector<float> x = random_floats(kSize, 1), y = x, z = x;
+      for (int t = 0; t < kSteps; ++t) {
+        mixed->update(x, gradient(t), rate(t), {});
+        with->update(y, gradient(t), rate(t), {});
+        without->update(z, gradient(t), rate(t), {});
+      }
+      for (std::size_t i = 0; i < kSize; ++i) {
+        const bool decays = i < 16 || i >= 32;
+        EXPECT_EQ(x[i], decays ? y[i] : z[i]) << i;
+        EXPECT_NE(y[i], z[i]) << "otherwise the test could not tell them apart";
+      }
+    }
+  }
+}
+
+TEST(Optimizers, refuse_groups_of_a_weight_decay_that_is_not_there) {
+  EXPECT_NE(refusal([] {
+              make_optimizer("sgd", {{"weight-decay-of", "matrices"}}, kSize, kTensors);
+            }).find("has no effect without --weight-decay"),
+            std::string::npos);
+  EXPECT_EQ(refusal([] { make_optimizer("sgd", {{"weight-decay-of", "all"}}, kSize, kTensors); }), "");
+}
+
 TEST(Adamw, advances_its_counter_once_per_step) {
   const auto adamw = make_optimizer("adamw", {}, kSize);
   std::vector<float> x(kSize, 1), g(kSize, 3);
@@ -149,8 +187,11 @@ TEST(Optimizers, adamw_asks_for_a_rate_of_its_own) {
   const OptimizerKind& adamw = find_kind(optimizer_kinds(), "adamw");
   std::vector<OptionSpec> specs = adamw.options;
   for (const OptionSpec& spec : Schedule::options()) specs.push_back(spec);
-  EXPECT_NE(refusal([&] { adamw.make(values_of(specs, {}), 1, cpu_device()); }).find("--lr 0.001"), std::string::npos);
-  EXPECT_EQ(refusal([&] { adamw.make(values_of(specs, {{"lr", "0.001"}}), 1, cpu_device()); }), "");
+  EXPECT_NE(refusal([&] {
+              adamw.make({values_of(specs, {}), 1, cpu_device()});
+            }).find("--lr 0.001"),
+            std::string::npos);
+  EXPECT_EQ(refusal([&] { adamw.make({values_of(specs, {{"lr", "0.001"}}), 1, cpu_device()}); }), "");
 }
 
 TEST(Optimizers, that_are_idle_keep_nothing_and_refuse_to_update) {

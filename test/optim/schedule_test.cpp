@@ -122,7 +122,7 @@ TEST(Schedule, refuses_what_contradicts_or_has_no_effect) {
       {{{"lr-schedule", "step"}, {"lr-step-epochs", "5,"}}, "rising epochs"},
       {{{"lr-schedule", "step"}, {"lr-step-epochs", "five"}}, "rising epochs"},
       {{{"lr-schedule", "step"}, {"lr-step-epochs", "5"}, {"lr-step-factor", "1"}}, "factor such as"},
-      {{{"warmup-from", "0.1"}}, "has no effect without --warmup-epochs"},
+      {{{"warmup-from", "0.1"}}, "has no effect without --warmup or --warmup-epochs"},
       {{{"warmup-epochs", "5"}}, "give --warmup-from"},
       {{{"warmup-epochs", "-1"}}, "--warmup-epochs -1"},
       {{{"lr-schedule", "step"}, {"lr-step-epochs", "2"}, {"warmup-epochs", "3"}, {"warmup-from", "0"}},
@@ -147,6 +147,44 @@ TEST(Schedule, describes_the_numbers_in_force) {
       "0.1 x 4 (linear) = 0.4, after warm-up from 0.1 over 5 epochs; cosine to 0");
   EXPECT_EQ(make_schedule({{"lr", "0.1"}, {"lr-schedule", "step"}, {"lr-step-epochs", "3,6"}}).describe(),
             "0.1; times 0.1 at epochs 3, 6");
+}
+
+// 1000 samples per epoch, 300 per step: an epoch has four steps, the last of 100 samples.
+TEST(Schedule, warms_up_over_steps_tokens_or_epochs) {
+  const auto made = [](const std::string& length) {
+    const Given given = {{"lr", "0.5"}, {"warmup", length}, {"warmup-from", "0"}};
+    return Schedule(values_of(Schedule::options(), given), kEpoch, kTotal, 1, {300, 64});
+  };
+  expect_rates(made("2steps"), {{0, 0}, {300, 0.25}, {600, 0.5}, {900, 0.5}});
+  expect_rates(made("1 step"), {{0, 0}, {150, 0.25}, {300, 0.5}});
+  expect_rates(made("6steps"), {{0, 0}, {400, 0.125}, {1600, 0.5}});
+  expect_rates(made("6.4e4 tokens"), {{0, 0}, {250, 0.125}, {1000, 0.5}});
+  expect_rates(made("0.5epochs"), {{0, 0}, {250, 0.25}, {500, 0.5}});
+  EXPECT_EQ(made("2steps").describe(), "0.5, after warm-up from 0 over 2 steps; constant");
+}
+
+TEST(Schedule, falls_by_cosine_from_the_end_of_the_warm_up_to_the_end_of_the_run) {
+  const Given given = {
+      {"lr", "0.5"}, {"warmup", "2000steps"}, {"warmup-from", "0"}, {"lr-schedule", "cosine"}, {"lr-final", "0.1"}};
+  const Schedule schedule(values_of(Schedule::options(), given), kEpoch, kTotal, 1, {1, 0});
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(2000), 0.5);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(6000), 0.3);
+  EXPECT_DOUBLE_EQ(schedule.learning_rate(kTotal), 0.1);
+}
+
+TEST(Schedule, refuses_a_length_of_warm_up_that_it_cannot_read) {
+  for (const std::string length : {"2000", "steps", "0steps", "-1steps", "1e6 words", "12sample"}) {
+    EXPECT_NE(refused({{"warmup", length}, {"warmup-from", "0"}}).find("such as 2000steps"), std::string::npos)
+        << length;
+  }
+  EXPECT_NE(refused({{"warmup", "2steps"}, {"warmup-epochs", "1"}, {"warmup-from", "0"}}).find("contradicts"),
+            std::string::npos);
+  EXPECT_NE(refused({{"warmup", "2steps"}}).find("--warmup-from"), std::string::npos);
+  const Given tokens = {{"warmup", "1e6tokens"}, {"warmup-from", "0"}};
+  EXPECT_NE(refusal([&] {
+              Schedule(values_of(Schedule::options(), tokens), kEpoch, kTotal, 1, {32, 0});
+            }).find("no tokens"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -52,10 +52,15 @@ void Training::build(Transport& transport) {
   Device& device = compute_->device();
   model_ = std::make_unique<Model>(another_model());
   const OptimizerKind& rule = find_kind(optimizer_kinds(), setting_.rule);
-  optimizer_ = rule.make(values_of(rule.options, setting_.optimizer), model_->parameter_size(), device);
+  optimizer_ =
+      rule.make({values_of(rule.options, setting_.optimizer), model_->parameter_size(), device, model_->parameters()});
   schedule_ = std::make_unique<Schedule>(values_of(Schedule::options(), setting_.rate), data_.train->size(),
                                          4 * data_.train->size(), 0);
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, setting_.seed, device);
+  if (setting_.ema_decay > 0) {
+    average_ =
+        std::make_unique<ConsensusAverage>(device, replica_->parameters.size(), setting_.ema_decay, setting_.ema_every);
+  }
   attachment_.emplace(*counting_, device);
   const CommunicatorKind& kind = find_kind(communicator_kinds(), setting_.communicator);
   traits_ = kind.traits;
@@ -83,6 +88,7 @@ TrainingParts Training::parts() {
   TrainingParts parts{*replica_,  *communicator_, traits_,   *counting_,           *counting_,
                       *schedule_, data_,          *sampler_, setting_.augmentation};
   parts.files = files;
+  parts.average = average_.get();
   return parts;
 }
 
@@ -118,6 +124,8 @@ std::vector<float> Training::momentum() const {
   const std::vector<Slice> state = replica_->optimizer.state();
   return state.empty() ? std::vector<float>() : values_in(state.front());
 }
+
+std::vector<float> Training::average() const { return average_ ? values_in(average_->values()) : std::vector<float>(); }
 
 std::vector<float> Training::center() { return values_in(communicator_->consensus()); }
 

@@ -21,6 +21,7 @@
 #include "test/communicator/every_communicator.h"
 #include "test/communicator/worker.h"
 #include "test/transport/ranks.h"
+#include "train/loop/consensus_average.h"
 
 namespace eave {
 
@@ -62,6 +63,8 @@ struct TrainingSetting {
   Augmentation augmentation = {.pad = 1, .crop_height = 10, .crop_width = 10, .flip = true};
   std::uint64_t seed = 1;
   TrainingPlan plan = brief_plan();
+  double ema_decay = 0;  // above 0: the run has a moving average
+  std::int64_t ema_every = 1;
   // Takes from `ranks` the access to the checkpoint directory. If this rank is one of them, its directory is a path
   // that does not exist and cannot be created.
   void take_access(const Transport& transport, std::vector<int> ranks) {
@@ -96,6 +99,7 @@ class Training {
   std::vector<float> statistics() const;
   std::vector<float> momentum() const;  // the optimizer's first vector; empty if it has none
   std::vector<float> center();
+  std::vector<float> average() const;  // empty if the run has none
 
   FileCalls* files = nullptr;  // the calls with which checkpoints are written; null: the system's
   std::function<std::string()> flush;
@@ -129,6 +133,7 @@ class Training {
   std::optional<Attachment> attachment_;
   std::vector<std::string> warnings_of_method_;
   std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<ConsensusAverage> average_;
 };
 
 // A training that has run to its end.

@@ -76,6 +76,12 @@ std::string evaluation_batch_of_text(const OptionValues& values) {
   return find_kind(dataset_kinds(), values.text("data")).holds_text ? values.text("batch") : "";
 }
 
+// GPT-2 and its successors decay matrices only.
+std::string weight_decay_of_text(const OptionValues& values) {
+  const bool holds_text = find_kind(dataset_kinds(), values.text("data")).holds_text;
+  return holds_text && values.real("weight-decay") > 0 ? "matrices" : "";
+}
+
 void add_data(CommandLine& line) {
   line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset to train on"}, datasets());
   line.derive_default("context", context_of_model);
@@ -208,6 +214,20 @@ CommandLine train_command_line() {
   line.add_family("Compression of exchanges", compression_option(), members_from(codec_kinds()));
   line.add_family("Optimizer", {"optimizer", OptionType::kText, "sgd", "update rule of each replica"},
                   members_from(optimizer_kinds()));
+  line.derive_default("weight-decay-of", weight_decay_of_text);
+  line.add_group(
+      "Gradients of a step, and the average of models",
+      {{"accumulate", OptionType::kInteger, "1",
+        "passes over parts of --batch whose gradients a step adds up: less memory, and the same gradient up "
+        "to rounding"},
+       {"clip-norm", OptionType::kReal, "0",
+        "largest norm of the gradient over all parameters; a larger gradient is scaled to it; 0: no "
+        "clipping. The gradient is the averaged one if the method averages gradients, else each rank's own"},
+       {"ema-decay", OptionType::kReal, "0",
+        "share that a moving average of the consensus keeps in a step, such as 0.999; evaluations score it too, and it "
+        "is saved as ema.safetensors; 0: none"},
+       {"ema-every", OptionType::kInteger, "10",
+        "steps between two updates of that average, each of which waits for an exchange under way"}});
   std::vector<OptionSpec> rate = Schedule::options();
   rate.push_back(choice("on-drop", {"none", "reset-to-center"}, "none",
                         "step: at each drop of the learning rate, restart workers from the center with new optimizer "

@@ -70,6 +70,15 @@ std::optional<SettingDifference> find_difference(const std::map<std::string, std
   return std::nullopt;
 }
 
+std::map<std::string, std::string> with_later_options(std::map<std::string, std::string> saved,
+                                                      const std::map<std::string, std::string>& mine,
+                                                      const OptionValues& defaults) {
+  for (const auto& [name, unused] : mine) {
+    if (defaults.has(name)) saved.try_emplace(name, defaults.text(name));
+  }
+  return saved;
+}
+
 void require_same_settings(const std::map<std::string, std::string>& saved,
                            const std::map<std::string, std::string>& mine) {
   std::set<std::string> free = words_in(std::string(kWatching) + kPlace +

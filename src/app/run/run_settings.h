@@ -33,6 +33,12 @@ std::optional<SettingDifference> find_difference(const std::map<std::string, std
                                                  const std::map<std::string, std::string>& mine,
                                                  const std::set<std::string>& free);
 
+// The settings of a run that an earlier eave wrote: an option that it did not have, and that is in force in `mine`, has
+// its default.
+std::map<std::string, std::string> with_later_options(std::map<std::string, std::string> saved,
+                                                      const std::map<std::string, std::string>& mine,
+                                                      const OptionValues& defaults);
+
 // For a resumed run. Throws Error(kConfiguration), which names the first option that has changed and may not. Options
 // for the run's length, place, watching, evaluation and network may change.
 void require_same_settings(const std::map<std::string, std::string>& saved,

@@ -6,8 +6,10 @@
 #include "app/run/training_job.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
+#include "optim/common_settings.h"
 #include "report/text/report_tables.h"
 #include "report/text/terminal.h"
+#include "train/loop/consensus_average.h"
 
 namespace eave {
 namespace {
@@ -97,6 +99,31 @@ std::string TrainingJob::describe_device() const {
          (device_.tuning != nullptr ? "; " + describe_tuning(*device_.tuning) : "");
 }
 
+// How many parameters decay, if not all do.
+std::string TrainingJob::describe_decay() const {
+  if (!traits_.uses_optimizer || !(values_.real("weight-decay") > 0) || values_.text("weight-decay-of") == "all")
+    return "";
+  std::int64_t tensors = 0, parameters = 0, all = 0;
+  for (const TensorInfo& tensor : model_->parameters()) {
+    all += tensor.size;
+    if (!decays_as_matrix(tensor)) continue;
+    ++tensors;
+    parameters += tensor.size;
+  }
+  return "\n" + count_text(parameters, "parameter") + " of " + std::to_string(all) + " decay, in " +
+         count_text(tensors, "tensor");
+}
+
+std::string TrainingJob::describe_clipping() const {
+  const std::string limit = number_text(plan_.clip_norm);
+  const std::string text = "g <- g min(1, " + limit + " / |g|), |g| the norm over all parameters, ";
+  const std::string end = "; the update waits for it";
+  if (traits_.averages_gradients) return text + "of the gradient averaged over the ranks" + end;
+  const bool begins_averaging = values_.entries().contains("post-local-at") && values_.given("post-local-at");
+  return text + "of each rank's own gradient" +
+         (begins_averaging ? ", and of the averaged gradient before --post-local-at" : "") + end;
+}
+
 std::string TrainingJob::describe() const {
   std::int64_t parameters = 0;
   for (const TensorInfo& tensor : model_->parameters()) parameters += tensor.size;
@@ -110,14 +137,19 @@ std::string TrainingJob::describe() const {
          card_line("batch", format("%lld per rank, %lld in all; ", static_cast<long long>(batch_per_rank_),
                                    static_cast<long long>(batch_per_rank_ * sampler_->ranks())) +
                                 count_text(sampler_->steps_per_epoch(), "step") + " per epoch, " +
-                                count_text(plan_.steps, "step") + " in all") +
+                                count_text(plan_.steps, "step") + " in all" +
+                                (plan_.passes > 1 ? "\n" + std::to_string(plan_.passes) +
+                                                        " passes per step, whose gradients are added up"
+                                                  : "")) +
          (plan_.first_step > 0
               ? card_line("resumed", format("after step %lld", static_cast<long long>(plan_.first_step)))
               : "") +
          (model_->statistics_size() > 0
               ? card_line("batch norm", describe_norm_statistics(plan_, communicator_->moments() != nullptr))
               : "") +
-         card_line("optimizer", optimizer_->equation()) + card_line("learning rate", describe_rate()) +
+         card_line("optimizer", optimizer_->equation() + describe_decay()) +
+         (plan_.clip_norm > 0 ? card_line("clipping", describe_clipping()) : "") +
+         (average_ ? card_line("average", average_->describe()) : "") + card_line("learning rate", describe_rate()) +
          (describe_shape(values_).empty() ? "" : card_line("slow network", printable(describe_shape(values_)))) +
          (plan_.reset_on_drop ? card_line("at a drop", kAtDrop) : "") +
          card_line("communicator",

@@ -16,6 +16,8 @@
 #include "eave/compute.h"
 #include "eave/decorators.h"
 #include "report/text/terminal.h"
+#include "train/loop/consensus_average.h"
+#include "train/loop/step_gradient.h"
 
 namespace eave {
 namespace {
@@ -55,6 +57,7 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
   read_initial_parameters();
   plan_drops();
   build_communicator(hosts);
+  build_average();
   if (resumption_) check_resumption();
 }
 
@@ -117,9 +120,10 @@ void TrainingJob::attach_device() { attachment_.emplace(transport_, device_.comp
 
 void TrainingJob::build_model() {
   plan_.evaluation_batch = values_.integer("evaluation-batch", 1, 1 << 20);
-  model_ =
-      std::make_unique<Model>(model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
-                              data_.train->classes(), batch_per_rank_, *device_.compute);
+  plan_.passes = static_cast<int>(values_.integer("accumulate", 1, batch_per_rank_));
+  model_ = std::make_unique<Model>(model_specification(values_.text("model")),
+                                   augmentation_.output(data_.train->shape()), data_.train->classes(),
+                                   Accumulation::largest_part(batch_per_rank_, plan_.passes), *device_.compute);
   require_model_of_data();
   if (device_.tuning) device_.tuning->file.save();
 }
@@ -150,6 +154,7 @@ void TrainingJob::plan_steps() {
   plan_stop();
   if (resumption_) plan_resumption();
   plan_faults(values_, traits_, transport_.rank(), sampler_->ranks(), model_->parameter_size(), plan_);
+  plan_.clip_norm = real_in(values_, "clip-norm", 0, 1e30);
   plan_.log_every_steps = values_.integer("log-every", 1);
   plan_.watch_every_steps = kWatchedSteps;
   if (values_.has("shape-compute")) plan_.computing_seconds = values_.seconds("shape-compute");
@@ -204,9 +209,10 @@ double TrainingJob::learning_rate_scale() const {
 }
 
 void TrainingJob::build_optimizer() {
-  optimizer_ = traits_.uses_optimizer ? find_kind(optimizer_kinds(), values_.text("optimizer"))
-                                            .make(values_, model_->parameter_size(), device_.compute->device())
-                                      : make_idle_optimizer();
+  optimizer_ = traits_.uses_optimizer
+                   ? find_kind(optimizer_kinds(), values_.text("optimizer"))
+                         .make({values_, model_->parameter_size(), device_.compute->device(), model_->parameters()})
+                   : make_idle_optimizer();
   build_schedule();
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, values_.seed("seed"), device_.compute->device());
 }
@@ -241,16 +247,40 @@ void TrainingJob::build_communicator(const std::vector<std::string>& hosts) {
                              values_.seed("seed"), settings_of_numbers(values_), hosts,
                              static_cast<int>(replica_->view().optimizer.size())});
   if (communicator_->micro_batches() > 0) require_reproducible();
+  if (plan_.passes > 1 && communicator_->micro_batches() > 0)
+    refuse_option(values_, "accumulate",
+                  "with --reproducible, --micro-batches says how a batch is split: leave it out");
+  if (plan_.passes > 1 && plan_.statistics == NormStatistics::kRecompute && model_->statistics_size() > 0)
+    refuse_option(values_, "accumulate", "contradicts --batch-norm-statistics recompute, which needs whole batches");
+  if (plan_.passes > 1 && communicator_->moments() != nullptr)
+    refuse_option(values_, "accumulate", "contradicts --batch-norm sync, which normalises over the whole batch");
   check_batches_of_norms();
   if (communicator_->moments() == nullptr || replica_->device.kind() == DeviceKind::kCpu) return;
   refuse_option(values_, "batch-norm", "it is computed on the CPU only: leave it out, or give --device cpu");
+}
+
+void TrainingJob::build_average() {
+  const double decay = real_in(values_, "ema-decay", 0, 1);
+  const std::int64_t every = values_.integer("ema-every", 1);
+  if (decay == 0) {
+    if (values_.given("ema-every") && every != 10)
+      refuse_option(values_, "ema-every", "has no effect without --ema-decay");
+    return;
+  }
+  if (!traits_.exchanges_together && transport_.size() > 1) {
+    refuse_option(values_, "ema-decay",
+                  "the ranks of --communicator " + values_.text("communicator") +
+                      " do not exchange together, so they would wait for each other at each update of the average");
+  }
+  average_ = std::make_unique<ConsensusAverage>(replica_->device, replica_->parameters.size(), decay, every);
 }
 
 void TrainingJob::check_batches_of_norms() {
   const bool spans_ranks = communicator_->moments() != nullptr;
   const int workers = sampler_->ranks(), micro_batches = communicator_->micro_batches();
   const auto of_one_pass = [&](std::int64_t of_all_ranks) {
-    return spans_ranks ? of_all_ranks : std::max<std::int64_t>(of_all_ranks / std::max(workers, micro_batches), 1);
+    return spans_ranks ? of_all_ranks
+                       : std::max<std::int64_t>(of_all_ranks / std::max(workers * plan_.passes, micro_batches), 1);
   };
   const std::int64_t last = sampler_->samples_of_all_ranks(sampler_->steps_per_epoch() - 1);
   const std::string warning =
@@ -267,7 +297,10 @@ void TrainingJob::require_reproducible() const {
 }
 
 TrainingParts TrainingJob::parts() {
-  return {*replica_, *communicator_, traits_, transport_, counting_, *schedule_, data_, *sampler_, augmentation_};
+  TrainingParts parts{*replica_,  *communicator_, traits_,   transport_,   counting_,
+                      *schedule_, data_,          *sampler_, augmentation_};
+  parts.average = average_.get();
+  return parts;
 }
 
 double TrainingJob::epochs() const {
@@ -285,8 +318,18 @@ RankFacts TrainingJob::facts() {
 }
 
 void TrainingJob::save_model(const OutputPath& path) {
-  const ConstSlice of_device = communicator_->consensus();
-  const std::vector<float> statistics = statistics_for_consensus(parts(), plan_);
+  const ConstSlice consensus = communicator_->consensus();
+  write_consensus(path, consensus, statistics_for_consensus(parts(), plan_));
+}
+
+void TrainingJob::save_average(const OutputPath& path) {
+  const bool has_its_own = plan_.statistics == NormStatistics::kRecompute;
+  write_consensus(
+      path, average_->values(),
+      has_its_own ? statistics_for(parts(), plan_, average_->values()) : statistics_for_consensus(parts(), plan_));
+}
+
+void TrainingJob::write_consensus(const OutputPath& path, ConstSlice of_device, const std::vector<float>& statistics) {
   if (transport_.rank() != 0) return;
   std::vector<float> copy;  // a copy on the host of a GPU's memory
   if (replica_->device.kind() != DeviceKind::kCpu) {

@@ -52,6 +52,8 @@ class TrainingJob {
   std::string describe_stop(const RunSummary& summary) const;
   // Writes the consensus, with parameters named by layer. Collective; rank 0 writes the file.
   void save_model(const OutputPath& path);
+  bool has_average() const { return average_ != nullptr; }
+  void save_average(const OutputPath& path);  // the same for the moving average of the consensus
 
  private:
   void open_data();
@@ -78,10 +80,14 @@ class TrainingJob {
   void require_model_of_data() const;
   void plan_drops();
   void build_communicator(const std::vector<std::string>& hosts);
+  void build_average();
+  void write_consensus(const OutputPath& path, ConstSlice of_device, const std::vector<float>& statistics);
   void check_batches_of_norms();
   void require_reproducible() const;
   double learning_rate_scale() const;
   std::string describe_rate() const;
+  std::string describe_decay() const;
+  std::string describe_clipping() const;
 
   const OptionValues& values_;
   Transport& transport_;
@@ -106,6 +112,7 @@ class TrainingJob {
   CommunicatorTraits traits_;
   std::optional<Attachment> attachment_;
   std::unique_ptr<Communicator> communicator_;
+  std::unique_ptr<ConsensusAverage> average_;
   TrainingPlan plan_;
 };
 

@@ -110,6 +110,8 @@ class TrainingRun {
     std::optional<double> overlap;
     if (trace_) overlap = trace_->end(transport_, guard_.hosts());
     if (values_.has("run-dir")) is_whole_ = keep([&] { job_->save_model(folder() / "model.safetensors"); });
+    if (values_.has("run-dir") && job_->has_average())
+      is_whole_ = keep([&] { job_->save_average(folder() / "ema.safetensors"); }) && is_whole_;
     const ExchangeReport report = job_->parts().communicator.report();
     if (values_.has("run-dir") && !report.order.empty()) {
       keep([&] { write_file_atomically(folder() / "exchanges.order", report.order); });
@@ -237,7 +239,8 @@ class TrainingRun {
     const bool is_replaced = replaces();
     if (!lock_) lock_what_had_no_run();
     if (resumption_) {
-      require_same_settings(read_config(file("config.json")), line_.config_in_force(values_));
+      const auto mine = line_.config_in_force(values_);
+      require_same_settings(with_later_options(read_config(file("config.json")), mine, line_.declared()), mine);
       reopen_run_directory(folder(), what_is_kept());
     } else {
       if (is_replaced) checkpoint_directory_.clear();

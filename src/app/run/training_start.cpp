@@ -120,8 +120,10 @@ EpochSteps TrainingJob::epoch_steps() const { return {data_.train->size(), batch
 
 void TrainingJob::build_schedule() {
   const EpochSteps now = epoch_steps();
+  const TokenDataset* const text = data_.train->tokens();
+  const ScheduleUnits units{now.of_step, text == nullptr ? 0 : text->context()};
   const auto make = [&](const ScheduleLength& length) {
-    auto schedule = std::make_unique<Schedule>(values_, now.samples, length.samples, learning_rate_scale());
+    auto schedule = std::make_unique<Schedule>(values_, now.samples, length.samples, learning_rate_scale(), units);
     if (schedule->depends_on_length()) schedule->hold_after(length.last_step);
     return schedule;
   };

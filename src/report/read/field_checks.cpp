@@ -45,6 +45,7 @@ constexpr std::array kStep = std::to_array<FieldRange>({
     {"waiting", kReal, 0, kMostSeconds},
     {"loading", kReal, 0, kMostSeconds},
     {"bytes", kWhole, 0, kMostWhole},
+    {"gradient_norm", kReal, 0, kMostReal},
     {"nonfinite", kWhole, 0, kMostWhole},
 });
 
@@ -70,6 +71,8 @@ constexpr std::array kEvaluation = std::to_array<FieldRange>({
     {"consensus_distance.min", kReal, 0, kMostReal},
     {"consensus_distance.mean", kReal, 0, kMostReal},
     {"consensus_distance.max", kReal, 0, kMostReal},
+    {"ema.loss", kRealOrNull, -kMostReal, kMostReal},
+    {"ema.accuracy", kReal, 0, 1},
     {"validation.loss", kRealOrNull, -kMostReal, kMostReal},
     {"validation.accuracy", kReal, 0, 1},
     {"validation.score", kReal, -kMostReal, kMostReal},

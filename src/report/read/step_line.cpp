@@ -40,6 +40,8 @@ std::optional<StepLine> step_line(std::string_view text) {
     const bool is_read = take(text, ",\"") && take(text, kNames[field]) && take(text, "\":");
     if (!is_read || !take_number(text, line.values[field])) return std::nullopt;
   }
+  double norm = 0;
+  if (take(text, ",\"gradient_norm\":") && !take_number(text, norm)) return std::nullopt;
   return text == "}" ? std::optional(line) : std::nullopt;
 }
 

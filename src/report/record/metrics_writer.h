@@ -8,11 +8,13 @@
 //    "accuracy"}
 //   {"type": "step", "rank", "step", "samples", "epoch", "loss", "learning_rate", "seconds", "computing", "exchanging",
 //    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null if the rank had no samples
-//                                                      with a finite loss; "nonfinite" is there if it is not 0
+//                                                      with a finite loss; "nonfinite" is there if it is not 0,
+//                                                      "gradient_norm" with --clip-norm
 //   {"type": "evaluation", "step", "samples", "epoch", "seconds", "evaluation_seconds",
 //    "center": {"loss", "accuracy"}, "consensus_distance": {"min", "mean", "max"}}  fields as EvaluationRecord
 //    "mean_of_workers": {…}, "first_worker": {…}, "best_worker": {…, "rank"}  unless only the run's end has them
 //    "validation": {"loss", "accuracy"} of the center, if samples are held out
+//    "ema": {"loss", "accuracy"} of its moving average, with --ema-decay
 //   {"type": "end", … the fields of summary.json}
 //   {"type": "failure", "code": exit code, "message"}    instead of the end
 //   {"type": "lost", "lines"}                          number of lines missing here, because the disk was full

@@ -32,7 +32,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kCallsFile = "calls-rank-";  // written by the watchdog when it ends a run
 constexpr const char *kMetrics = "metrics.jsonl", *kSummaryFile = "summary.json", *kModel = "model.safetensors";
-constexpr std::array kRunFiles = {"config.json", kSummaryFile, kModel, "exchanges.order", "trace.json"};
+constexpr std::array kRunFiles = {"config.json",     kSummaryFile,      kModel,
+                                  "ema.safetensors", "exchanges.order", "trace.json"};
 
 [[noreturn]] void refuse(const OutputFolder& run, const std::string& why) {
   throw Error(ExitCode::kCannotCreate, "--run-dir " + run.path().string() + ": " + why);

@@ -52,6 +52,7 @@ EvaluationRecord evaluation_from(const Json& object) {
     best.take("rank", record.workers->best_rank);
   }
   if (fields.has("validation")) record.validation = score_in(fields.in("validation"));
+  if (fields.has("ema")) record.ema = score_in(fields.in("ema"));
   const JsonFields distance = fields.in("consensus_distance");
   distance.take("min", record.distance_min);
   distance.take("mean", record.distance_mean);
@@ -159,6 +160,7 @@ Json to_json(const EvaluationRecord& record) {
     object["best_worker"]["rank"] = record.workers->best_rank;
   }
   if (record.validation) object["validation"] = score(*record.validation);
+  if (record.ema) object["ema"] = score(*record.ema);
   if (!is_accuracy(record.metric)) object["metric"] = to_json(record.metric);
   return object;
 }

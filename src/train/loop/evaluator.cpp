@@ -9,6 +9,7 @@
 #include "eave/trainer.h"
 #include "guard/rank_progress.h"
 #include "train/loop/budget.h"
+#include "train/loop/consensus_average.h"
 
 namespace eave {
 namespace {
@@ -129,6 +130,12 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, 
   record.center = score_together(parts, plan, *parts.data.test, center, statistics);
   if (parts.data.validation)
     record.validation = score_together(parts, plan, *parts.data.validation, center, statistics);
+  if (parts.average != nullptr) {
+    const ConstSlice average = parts.average->values();
+    const bool has_its_own = plan.statistics == NormStatistics::kRecompute;
+    record.ema = score_together(parts, plan, *parts.data.test, average,
+                                has_its_own ? statistics_for(parts, plan, average) : statistics);
+  }
   measure_distance(parts, center, record);
   if (parts.traits.averages_gradients && record.distance_max != 0) {
     throw AgreedError(ExitCode::kInternal, "the replicas are no longer equal under a method that keeps them so");

@@ -7,6 +7,21 @@
 
 namespace eave {
 
+Batch part_of(const Batch& batch, std::int64_t begin, std::int64_t samples, Slice inputs) {
+  const auto from = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(samples);
+  Batch piece = batch;
+  piece.samples = samples;
+  const auto targets = static_cast<std::size_t>(batch.targets);
+  piece.labels = batch.labels.subspan(from * targets, count * targets);
+  piece.indices = batch.indices.subspan(from, count);
+  if (batch.images == nullptr && count > 0) {
+    const std::size_t size = batch.inputs.size() / static_cast<std::size_t>(batch.samples);
+    std::ranges::copy(batch.inputs.subspan(from * size, count * size), inputs.begin());
+    piece.inputs = inputs.first(count * size);
+  }
+  return piece;
+}
+
 MicroBatches::MicroBatches(const TrainingParts& parts)
     : parts_(parts),
       replica_(parts.replica),
@@ -51,18 +66,7 @@ Batch MicroBatches::cut(const Batch& batch, const Step& step, int part) {
   const std::int64_t begin = place(first_of_rank + part) - place(first_of_rank),
                      end = place(first_of_rank + part + 1) - place(first_of_rank);
   EAVE_CHECK(end <= batch.samples, "the rank's batch is that of its micro-batches");
-  const auto from = static_cast<std::size_t>(begin), count = static_cast<std::size_t>(end - begin);
-  Batch piece = batch;
-  piece.samples = end - begin;
-  const auto targets = static_cast<std::size_t>(batch.targets);
-  piece.labels = batch.labels.subspan(from * targets, count * targets);
-  piece.indices = batch.indices.subspan(from, count);
-  if (batch.images == nullptr && count > 0) {
-    const std::size_t size = batch.inputs.size() / static_cast<std::size_t>(batch.samples);
-    std::ranges::copy(batch.inputs.subspan(from * size, count * size), inputs_.slice().begin());
-    piece.inputs = inputs_.slice().first(count * size);
-  }
-  return piece;
+  return part_of(batch, begin, end - begin, inputs_.slice());
 }
 
 Score MicroBatches::train_part(const Batch& part, const Step& step, Slice gradients,

@@ -10,6 +10,10 @@
 
 namespace eave {
 
+// The `count` samples of `batch` from `begin` on. Their inputs are copied into `inputs`, which has space for them: a
+// slice of the batch may be less well aligned. Empty if the device holds the images.
+Batch part_of(const Batch& batch, std::int64_t begin, std::int64_t count, Slice inputs);
+
 class MicroBatches {
  public:
   // The communicator of `parts` has micro-batches. All parts outlive this object. Memory: log2(this rank's

@@ -72,12 +72,13 @@ TrainingProgress StepLog::progress_to_save() const {
   return progress;
 }
 
-void StepLog::add(const Step& step, const Score& score, bool whole) {
+void StepLog::add(const Step& step, const Score& score, bool whole, const std::optional<double>& gradient_norm) {
   progress_.samples += step.samples_everywhere;
   progress_.steps = step.index + 1;
   loss_.add(score);
   loss_at_glance_.add(score);
   learning_rate_ = step.learning_rate;
+  gradient_norm_ = gradient_norm;
   if (!whole) ++progress_.nonfinite;
 }
 
@@ -166,6 +167,7 @@ StepRecord StepLog::record_of_now(LossMean& loss) {
   record.epoch = epochs();
   record.loss = loss.take();
   record.learning_rate = learning_rate_;
+  record.gradient_norm = gradient_norm_;
   record.seconds = progress_.seconds;
   return record;
 }

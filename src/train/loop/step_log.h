@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "eave/trainer.h"
@@ -32,7 +33,7 @@ class StepLog {
   void begin(const TrainingProgress& so_far);
   // Adds a finished step. `whole` is false if the step was left out. With OnNonfinite::kSkip the caller passes an empty
   // score in place of a loss that is not finite.
-  void add(const Step& step, const Score& score, bool whole);
+  void add(const Step& step, const Score& score, bool whole, const std::optional<double>& gradient_norm);
   void add_waiting(double seconds) { seconds_meeting_ += seconds; }  // waiting that the communicator does not count
   void glance();  // reports progress (TrainingEvents::glance), at most every 0.2 s
   // Makes the record of the steps since the last one. A rank that only serves makes none.
@@ -78,6 +79,7 @@ class StepLog {
   Totals last_;
   Clock::time_point interval_start_, glanced_ = Clock::now();
   double told_seconds_ = 0, logged_seconds_ = 0, seconds_meeting_ = 0, learning_rate_ = 0;
+  std::optional<double> gradient_norm_;
   LossMean loss_, loss_at_glance_;
   TrainingProgress progress_;
   std::int64_t nonfinite_recorded_ = 0;

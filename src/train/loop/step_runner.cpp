@@ -41,6 +41,7 @@ StepRunner::StepRunner(const TrainingParts& parts, const TrainingPlan& plan, con
       runs_ahead_(parts.replica.device.kind() != DeviceKind::kCpu) {
   started_.reserve(kStepsAhead + 1);
   if (parts.communicator.micro_batches() > 0) micro_batches_.emplace(parts);
+  if (plan.passes > 1) accumulation_.emplace(parts, plan.passes);
   if (MomentExchange* ranks = parts.communicator.moments()) parts.replica.model.normalise_over(*ranks);
   if (plan.on_nonfinite == OnNonfinite::kSkip) parts.replica.model.leave_out_nonfinite_batches();
 }
@@ -64,7 +65,7 @@ void StepRunner::run(std::int64_t index, bool meets_after) {
   samples_ += step.samples_everywhere;
   step.ahead = parts_.replica.optimizer.ahead(step.learning_rate);
   before_gradients(step);
-  if (parts_.transport.rank() >= parts_.sampler.ranks()) return log_step(step, {}, true, meets_after);
+  if (parts_.transport.rank() >= parts_.sampler.ranks()) return log_step({step, meets_after}, {}, true);
   Started started{step, meets_after};
   compute_gradients(batch, started);
   if (!runs_ahead_ || parts_.communicator.wants_loss()) {
@@ -114,7 +115,7 @@ void StepRunner::settle_or_abort(const Started& started, const Score& score, boo
     log_.tell_records();
     throw AgreedError(ExitCode::kDiverged, describe_divergence(step, "loss or gradient"));
   }
-  log_step(step, score, true, started.meets_after);
+  log_step(started, score, true);
   if (!std::isfinite(score.loss_sum)) return end_or_remember(describe_divergence(step, "loss"));
   if (!is_finite) end_or_remember(describe_divergence(step, "gradient"));
 }
@@ -122,7 +123,7 @@ void StepRunner::settle_or_abort(const Started& started, const Score& score, boo
 void StepRunner::settle_or_leave_out(const Started& started, const Score& score, bool is_finite) {
   const Step& step = started.step;
   const bool has_loss = std::isfinite(score.loss_sum), is_whole = has_loss && is_finite;
-  log_step(step, has_loss ? score : Score(), is_whole, started.meets_after);
+  log_step(started, has_loss ? score : Score(), is_whole);
   nonfinite_in_a_row_ = is_whole ? 0 : nonfinite_in_a_row_ + 1;
   if (is_whole) return;
   if (!std::exchange(has_told_nonfinite_, true) && events_.nonfinite) events_.nonfinite({step.index + 1, !has_loss});
@@ -142,9 +143,9 @@ void StepRunner::diverge(const std::string& what) {
   parts_.leave->want();
 }
 
-void StepRunner::log_step(const Step& step, const Score& score, bool whole, bool meets_after) {
-  log_.add(step, score, whole);
-  if ((step.index + 1) % plan_.log_every_steps == 0 && !meets_after) log_.record();
+void StepRunner::log_step(const Started& started, const Score& score, bool whole) {
+  log_.add(started.step, score, whole, whole ? started.gradient_norm : std::nullopt);
+  if ((started.step.index + 1) % plan_.log_every_steps == 0 && !started.meets_after) log_.record();
 }
 
 // Depends on the samples alone, so a run that resumes here sees the drop too.
@@ -181,6 +182,8 @@ void StepRunner::compute_gradients(const Batch& batch, Started& started) {
   injection_.around(step.index, [&] {
     if (micro_batches_) {
       started.score = micro_batches_->train(batch, step, ready);
+    } else if (accumulation_) {
+      started.score = accumulation_->train(batch, parts_.communicator.gradient_weight(step), ready);
     } else {
       started.ticket = replica.model.train(batch, replica.seed, replica.parameters.slice(), replica.statistics.slice(),
                                            replica.gradients.slice(), parts_.communicator.gradient_weight(step), ready);
@@ -190,10 +193,22 @@ void StepRunner::compute_gradients(const Batch& batch, Started& started) {
   pace_.end();
 }
 
+// Measures the gradient that the update will use. Returns the factor on it.
+float StepRunner::clip(Started& started) {
+  if (plan_.clip_norm <= 0) return 1;
+  const double norm = parts_.replica.device.norm(parts_.replica.gradients.slice());
+  started.gradient_norm = norm;
+  return clip_factor(norm, plan_.clip_norm);
+}
+
 // Returns the answer whether all of this rank's elements moved.
-std::shared_ptr<DeviceAnswer> StepRunner::apply_update(const Started& started) {
+std::shared_ptr<DeviceAnswer> StepRunner::apply_update(Started& started) {
   Replica& replica = parts_.replica;
   const Step& step = started.step;
+  // A method without an optimizer reads the gradients itself, so they are scaled where they are.
+  if (plan_.clip_norm > 0 && !parts_.traits.uses_optimizer) {
+    if (const float factor = clip(started); factor != 1) replica.device.scale(replica.gradients.slice(), factor);
+  }
   const std::optional<Pull> pull = before_update(step);
   const auto span = trace_.span(SpanKind::kUpdate, step.index);
   std::shared_ptr<DeviceAnswer> finite;
@@ -201,7 +216,9 @@ std::shared_ptr<DeviceAnswer> StepRunner::apply_update(const Started& started) {
   Step own = step;
   if (started.is_left_out) own.samples = 0;
   if (parts_.communicator.updates(own)) {
-    finite = replica.optimizer.update(replica.parameters.slice(), replica.gradients.slice(), step.learning_rate, pull);
+    const float factor = clip(started);
+    finite = replica.optimizer.update(replica.parameters.slice(), replica.gradients.slice(), step.learning_rate, pull,
+                                      factor);
   } else if (pull) {
     replica.device.pull_parameters(replica.parameters.slice(), *pull, step.ahead);
   }

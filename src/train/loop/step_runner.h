@@ -11,6 +11,7 @@
 #include "eave/update_steps.h"
 #include "train/loop/fault_injection.h"
 #include "train/loop/micro_batches.h"
+#include "train/loop/step_gradient.h"
 #include "train/loop/step_log.h"
 #include "train/loop/step_trace.h"
 #include "train/watch/slow_watch.h"
@@ -42,6 +43,7 @@ class StepRunner {
     std::int64_t ticket = 0;  // of its score, if that is not known yet
     std::optional<Score> score = {};
     bool is_left_out = false;                        // its loss is known not to be finite
+    std::optional<double> gradient_norm = {};        // with --clip-norm, if this rank has a gradient
     std::shared_ptr<DeviceAnswer> finite = nullptr;  // whether the update moved all elements
   };
 
@@ -53,12 +55,13 @@ class StepRunner {
   void settle_or_leave_out(const Started& started, const Score& score, bool is_finite);
   void end_or_remember(const std::string& what);
   void diverge(const std::string& what);
-  void log_step(const Step& step, const Score& score, bool whole, bool meets_after);
+  void log_step(const Started& started, const Score& score, bool whole);
   bool is_first_after_drop(std::int64_t index) const;
   void before_gradients(const Step& step);
   void compute_gradients(const Batch& batch, Started& started);
   std::optional<Pull> before_update(const Step& step);
-  std::shared_ptr<DeviceAnswer> apply_update(const Started& started);
+  std::shared_ptr<DeviceAnswer> apply_update(Started& started);
+  float clip(Started& started);
   ConstSlice gradients_of_last_tensor();
   template <class Seconds>
   void stretch(std::int64_t index, Seconds computing) const;
@@ -73,6 +76,7 @@ class StepRunner {
   FaultInjection injection_;
   StepPace pace_;
   std::optional<MicroBatches> micro_batches_;
+  std::optional<Accumulation> accumulation_;
   const std::int64_t most_samples_;  // of this rank in one step
   const bool runs_ahead_;
   std::int64_t samples_ = 0;  // of all ranks, in the steps started so far

@@ -9,6 +9,7 @@
 #include "guard/leave.h"
 #include "guard/rank_progress.h"
 #include "train/loop/budget.h"
+#include "train/loop/consensus_average.h"
 #include "train/loop/step_runner.h"
 #include "train/saving/checkpoint_load.h"
 #include "train/saving/checkpoints.h"
@@ -87,6 +88,7 @@ class Loop {
     const bool meets = meets_after(index);
     steps_.run(index, meets);
     replicas_.after_step(index);
+    if (parts_.average != nullptr) parts_.average->after_step(index, parts_.communicator);
     if (!meets) return false;
     const bool is_last = index + 1 == plan_.steps;
     steps_.settle();

@@ -159,7 +159,8 @@ void ElasticResumption::restore_common(const FormerRank& first, const std::vecto
   const std::vector<Slice> common = parts_.communicator.common_state();
   for (const NamedSlice& part : state_of(parts_)) {
     const bool is_of_method = part.name.starts_with("communicator.");
-    const bool may_be_equal = is_of_method ? has_method : !is_one || !keeps_workers_;
+    const bool is_average = part.name.starts_with("average.");
+    const bool may_be_equal = is_of_method ? has_method : is_average || !is_one || !keeps_workers_;
     const bool is_equal = may_be_equal && part.name != "parameters" &&
                           part.values.size() == parts_.replica.parameters.size() &&
                           std::ranges::find(equal, part.name, &CheckpointVector::name) != equal.end();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "checkpoint/checkpoint_manifest.h"
+#include "train/loop/consensus_average.h"
 
 namespace eave {
 namespace {
@@ -28,6 +29,7 @@ std::vector<NamedSlice> state_of(const TrainingParts& parts) {
   };
   append("optimizer", parts.replica.optimizer.state());
   append("communicator", parts.communicator.state());
+  if (parts.average != nullptr) append("average", parts.average->state());
   return state;
 }
 

@@ -91,7 +91,7 @@ double growth(Transport& transport, const Given& given, double q, std::int64_t e
   Worker worker(transport, "easgd", given, {.size = 2});
   const auto optimizer =
       find_kind(optimizer_kinds(), "sgd")
-          .make(values_of(find_kind(optimizer_kinds(), "sgd").options, {{"momentum", "0"}}), 2, cpu_device());
+          .make({values_of(find_kind(optimizer_kinds(), "sgd").options, {{"momentum", "0"}}), 2, cpu_device()});
   // In the first element all workers are on the same side of the center, in the second they are on opposite sides.
   start_at(worker, {1.0f, static_cast<float>(transport.rank() % 2 == 0 ? 1 : -1)});
   for (std::int64_t t = 0; t < exchanges * tau; ++t) {

@@ -28,6 +28,9 @@ class Resumed : public testing::TestWithParam<std::string> {
     setting.rate = {{"lr", "0.02"}, {"warmup-epochs", "1.4"}, {"warmup-from", "0.1"}};
     setting.plan.steps = kStepsInAll;
     setting.plan.log_every_steps = 4;
+    setting.plan.clip_norm = 0.5;
+    if (find_kind(communicator_kinds(), setting.communicator).traits.exchanges_together) setting.ema_decay = 0.75;
+    setting.ema_every = 4;
     setting.plan.replica_hash_every = 1000;  // not 0, so replicas are compared right after loading
     return setting;
   }
@@ -36,7 +39,7 @@ class Resumed : public testing::TestWithParam<std::string> {
 // The results of a run that must be equal. Times are left out. If ranks exchange on their own, bytes are left out, too:
 // a reply counts when it is sent, and the end of a run sends less if the consensus was asked for before.
 struct Trace {
-  std::vector<float> parameters, center, statistics;
+  std::vector<float> parameters, center, statistics, average;
   std::vector<std::vector<double>> steps;
   TrainingProgress progress;
 };
@@ -50,9 +53,11 @@ Trace trace_of(Transport& transport, const TrainingSetting& setting) {
   trace.parameters = training.parameters();
   trace.center = training.center();
   trace.statistics = training.statistics();
+  trace.average = training.average();
   for (const StepRecord& step : training.steps) {
     trace.steps.push_back({static_cast<double>(step.step), static_cast<double>(step.samples), step.epoch, step.loss,
-                           step.learning_rate, has_bytes ? static_cast<double>(step.bytes) : 0});
+                           step.learning_rate, has_bytes ? static_cast<double>(step.bytes) : 0,
+                           step.gradient_norm.value_or(-1)});
   }
   return trace;
 }
@@ -61,6 +66,7 @@ void expect_same(const Trace& trace, const Trace& whole, const std::string& how)
   EXPECT_EQ(trace.parameters, whole.parameters) << how;
   EXPECT_EQ(trace.center, whole.center) << how;
   EXPECT_EQ(trace.statistics, whole.statistics) << how;
+  EXPECT_EQ(trace.average, whole.average) << how;
   EXPECT_EQ(trace.progress.samples, whole.progress.samples) << how;
   EXPECT_EQ(trace.progress.bytes, whole.progress.bytes) << how;
   ASSERT_LE(trace.steps.size(), whole.steps.size());

@@ -10,17 +10,20 @@ namespace {
 
 class ToyQhm final : public Optimizer {
  public:
-  ToyQhm(double beta, double nu, std::int64_t size, Device& device)
-      : beta_(beta), nu_(nu), device_(device), velocity_(device.allocate(static_cast<std::size_t>(size))) {}
+  explicit ToyQhm(const OptimizerContext& context)
+      : beta_(real_in(context.values, "toy-beta", 0, 1)),
+        nu_(real_in(context.values, "toy-nu", 0, 1)),
+        device_(context.device),
+        velocity_(device_.allocate(static_cast<std::size_t>(context.arena_size))) {}
 
   std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double rate,
-                                       const std::optional<Pull>& pull) override {
+                                       const std::optional<Pull>& pull, float clip) override {
     if (pull) device_.pull_parameters(parameters, *pull);
     const std::shared_ptr<DeviceAnswer> is_finite = device_.all_finite(gradients);
     if (!is_finite->get()) return is_finite;
     device_.scale(velocity_.slice(), static_cast<float>(beta_));
-    device_.add_scaled(velocity_.slice(), static_cast<float>(1 - beta_), gradients);
-    device_.add_scaled(parameters, static_cast<float>(-rate * (1 - nu_)), gradients);
+    device_.add_scaled(velocity_.slice(), static_cast<float>((1 - beta_) * clip), gradients);
+    device_.add_scaled(parameters, static_cast<float>(-rate * (1 - nu_) * clip), gradients);
     device_.add_scaled(parameters, static_cast<float>(-rate * nu_), velocity_.slice());
     return is_finite;
   }
@@ -39,14 +42,12 @@ class ToyQhm final : public Optimizer {
 }  // namespace
 
 OptimizerKind describe_optimizer_toy_qhm() {
-  return {"toy-qhm",
-          "a toy: quasi-hyperbolic momentum",
-          {{"toy-beta", OptionType::kReal, "0.9", "share of the mean gradient that a step keeps"},
-           {"toy-nu", OptionType::kReal, "0.7", "share of the mean gradient in a step"}},
-          [](const OptionValues& values, std::int64_t size, Device& device) -> std::unique_ptr<Optimizer> {
-            return std::make_unique<ToyQhm>(real_in(values, "toy-beta", 0, 1), real_in(values, "toy-nu", 0, 1), size,
-                                            device);
-          }};
+  return {
+      "toy-qhm",
+      "a toy: quasi-hyperbolic momentum",
+      {{"toy-beta", OptionType::kReal, "0.9", "share of the mean gradient that a step keeps"},
+       {"toy-nu", OptionType::kReal, "0.7", "share of the mean gradient in a step"}},
+      [](const OptimizerContext& context) -> std::unique_ptr<Optimizer> { return std::make_unique<ToyQhm>(context); }};
 }
 
 }  // namespace eave

@@ -1,0 +1,204 @@
+// Muon (Jordan et al. 2024) for hidden matrices: momentum, made nearly orthogonal by Newton-Schulz (newton_schulz.h).
+//     v <- mu v + g;  O = orthogonalised(g + mu v);  x <- x - eta (0.2 sqrt(max(rows, columns)) O + wd x)
+// The factor is that of Liu et al. 2025 (arXiv:2502.16982, section 2.2): the steps are as large as AdamW's, so all
+// parameters have one learning rate and one weight decay. Embeddings, the output matrix, and tensors with one dimension
+// follow AdamW. A convolution's kernel is a matrix of height · width · inputs rows and a column for each output.
+//
+// If an element of a matrix's gradient is not finite, the whole matrix keeps its values.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/options/number_text.h"
+#include "base/options/option_values.h"
+#include "eave/check.h"
+#include "eave/device.h"
+#include "eave/optimizer.h"
+#include "eave/update_steps.h"
+#include "optim/common_settings.h"
+#include "optim/newton_schulz.h"
+
+namespace eave {
+namespace {
+
+struct HiddenMatrix {
+  std::size_t begin = 0, size = 0;
+  std::int64_t rows = 0, columns = 0;
+};
+
+bool is_embedding(const TensorInfo& tensor) { return tensor.name.starts_with("embed"); }
+
+// The last matrix is the output, unless the output is tied to the embedding: then it has another number of columns than
+// there are tokens.
+const TensorInfo* output_of(const std::vector<TensorInfo>& tensors) {
+  const TensorInfo* last = nullptr;
+  std::int64_t tokens = 0;
+  for (const TensorInfo& tensor : tensors) {
+    if (tensor.shape.size() >= 2) last = &tensor;
+    if (tokens == 0 && is_embedding(tensor)) tokens = tensor.shape.front();
+  }
+  return last == nullptr || tokens == 0 || last->shape.back() == tokens ? last : nullptr;
+}
+
+std::vector<HiddenMatrix> hidden_matrices(const std::vector<TensorInfo>& tensors) {
+  std::vector<HiddenMatrix> matrices;
+  const TensorInfo* const output = output_of(tensors);
+  for (const TensorInfo& tensor : tensors) {
+    if (tensor.shape.size() < 2 || is_embedding(tensor) || &tensor == output) continue;
+    const std::int64_t columns = tensor.shape.back();
+    matrices.push_back({static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size),
+                        tensor.size / columns, columns});
+  }
+  return matrices;
+}
+
+NewtonSchulz make_iteration(const std::vector<HiddenMatrix>& matrices) {
+  std::int64_t size = 0, side = 0;
+  for (const HiddenMatrix& each : matrices) {
+    size = std::max(size, each.rows * each.columns);
+    side = std::max(side, std::min(each.rows, each.columns));
+  }
+  return {size, side * side};
+}
+
+// Whether all parts of the arena took their steps.
+class AllParts final : public DeviceAnswer {
+ public:
+  explicit AllParts(bool answer) : answer_(answer) {}
+  bool get() override { return answer_; }
+
+ private:
+  bool answer_;
+};
+
+class Muon final : public Optimizer {
+ public:
+  explicit Muon(const OptimizerContext& context)
+      : adam_(read_adam_settings(context.values, "muon")),
+        momentum_(real_in(context.values, "muon-momentum", 0, 1)),
+        decay_(context),
+        device_(context.device),
+        matrices_(hidden_matrices(context.tensors)),
+        iteration_(make_iteration(matrices_)),
+        first_(device_.allocate(static_cast<std::size_t>(context.arena_size))),
+        second_(device_.allocate(static_cast<std::size_t>(context.arena_size))),
+        direction_(largest(matrices_)) {
+    for (const HiddenMatrix& each : matrices_) parameters_ += each.size;
+  }
+
+  std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double learning_rate,
+                                       const std::optional<Pull>& pull, float clip) override {
+    const AdamwStep step = adam_step(adam_, ++steps_, learning_rate, decay_.factor(), clip);
+    bool all = true;
+    std::size_t done = 0;
+    const auto follow_adam = [&](std::size_t end) {
+      if (end == done) return;
+      const Part part{done, end - done};
+      all &= device_
+                 .update_adamw(part.of(parameters), part.of(gradients), part.of(first_.slice()),
+                               part.of(second_.slice()), step, part.of(pull), part.shares(decay_))
+                 ->get();
+    };
+    for (const HiddenMatrix& each : matrices_) {
+      follow_adam(each.begin);
+      all &= step_matrix(each, parameters, gradients, learning_rate, pull, clip);
+      done = std::min((each.begin + each.size + kDecayBlock - 1) / kDecayBlock * kDecayBlock, parameters.size());
+    }
+    follow_adam(parameters.size());
+    return std::make_shared<AllParts>(all);
+  }
+
+  std::vector<Slice> state() override { return {first_.slice(), second_.slice()}; }
+  std::int64_t* update_count() override { return &steps_; }
+
+  std::string equation() const override {
+    const std::string mu = number_text(momentum_);
+    const std::string decay = decay_.factor() > 0 ? " + " + number_text(decay_.factor()) + " x" : "";
+    return "muon: of hidden matrices, " + std::to_string(matrices_.size()) + " with " +
+           count_text(static_cast<std::int64_t>(parameters_), "parameter") + ": v <- " + mu + " v + g; O = (g + " + mu +
+           " v) made orthogonal by " + std::to_string(NewtonSchulz::kIterations) +
+           " Newton-Schulz iterations; x <- x - lr (0.2 sqrt(max(rows, columns)) O" + decay +
+           "); the others, adamw: " + describe_adam(adam_, decay_.factor()) + decay_.describe();
+  }
+
+ private:
+  // A part of the arena, which begins at a block of the weight decay.
+  struct Part {
+    std::size_t begin, size;
+    mutable Pull own = {};
+
+    Slice of(Slice values) const { return values.subspan(begin, size); }
+    ConstSlice of(ConstSlice values) const { return values.subspan(begin, size); }
+    const Pull* of(const std::optional<Pull>& pull) const {
+      if (!pull) return nullptr;
+      own = {of(pull->center), pull->alpha, of(pull->difference), pull->center_is_behind};
+      return &own;
+    }
+    ConstSlice shares(const WeightDecay& decay) const {
+      if (decay.shares().empty()) return {};
+      return decay.shares().subspan(begin / kDecayBlock, (size + kDecayBlock - 1) / kDecayBlock);
+    }
+  };
+
+  static std::size_t largest(const std::vector<HiddenMatrix>& matrices) {
+    std::size_t most = 0;
+    for (const HiddenMatrix& each : matrices) most = std::max(most, each.size);
+    return most;
+  }
+
+  bool step_matrix(const HiddenMatrix& matrix, Slice parameters, ConstSlice gradients, double learning_rate,
+                   const std::optional<Pull>& pull, float clip) {
+    const Part part{matrix.begin, matrix.size};
+    const Slice velocity = part.of(first_.slice()), direction = direction_.slice().first(matrix.size);
+    const ConstSlice gradient = part.of(gradients);
+    if (std::isfinite(clip) && device_.all_finite(gradient)->get()) {
+      const auto mu = static_cast<float>(momentum_);
+      device_.scale(velocity, mu);
+      device_.add_scaled(velocity, clip, gradient);
+      device_.fill(direction, 0);
+      device_.add_scaled(direction, clip, gradient);
+      device_.add_scaled(direction, mu, velocity);
+      iteration_.orthogonalise(matrix.rows, matrix.columns, direction, direction);
+    } else {
+      device_.fill(direction, std::numeric_limits<float>::quiet_NaN());
+    }
+    const double longer = static_cast<double>(std::max(matrix.rows, matrix.columns));
+    const SgdStep step{.gradient_scale = 1,
+                       .step_scale = static_cast<float>(learning_rate),
+                       .weight_decay = static_cast<float>(decay_.factor()),
+                       .clip = static_cast<float>(0.2 * std::sqrt(longer))};
+    return device_.update_sgd(part.of(parameters), direction, {}, step, part.of(pull), part.shares(decay_))->get();
+  }
+
+  AdamSettings adam_;
+  double momentum_;
+  WeightDecay decay_;
+  Device& device_;
+  std::vector<HiddenMatrix> matrices_;
+  NewtonSchulz iteration_;
+  Buffer first_, second_;
+  Buffer direction_;  // of one matrix
+  std::size_t parameters_ = 0;
+  std::int64_t steps_ = 0;
+};
+
+std::unique_ptr<Optimizer> make_muon(const OptimizerContext& context) {
+  if (context.device.kind() != DeviceKind::kCpu) {
+    throw Error(ExitCode::kUsage,
+                "--optimizer muon computes on the CPU only: give --device cpu, or --optimizer adamw on a GPU");
+  }
+  return std::make_unique<Muon>(context);
+}
+
+}  // namespace
+
+OptimizerKind describe_optimizer_muon() {
+  std::vector<OptionSpec> options = {
+      {"muon-momentum", OptionType::kReal, "0.95", "share of a matrix's velocity that a step keeps"}};
+  for (const OptionSpec& option : adam_options()) options.push_back(option);
+  options.push_back(weight_decay_option());
+  options.push_back(weight_decay_of_option());
+  return {"muon", "orthogonal steps for hidden matrices, AdamW for the others; CPU only", options, make_muon};
+}
+
+}  // namespace eave

@@ -1,0 +1,48 @@
+// An exponential moving average of the consensus (--ema-decay; Polyak, Juditsky 1992 average uniformly, this form is
+// that of Tarvainen, Valpola 2017). After each step in which it is due,
+//     average <- decay^n average + (1 - decay^n) consensus, n the steps since the last time.
+// It begins as the consensus after the first step.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/options/number_text.h"
+#include "eave/communicator.h"
+
+namespace eave {
+
+class ConsensusAverage {
+ public:
+  // `decay` is that of one step, `every` the steps between two times. Memory: two vectors as large as the parameters.
+  ConsensusAverage(Device& device, std::size_t size, double decay, std::int64_t every)
+      : device_(device), decay_(decay), every_(every), average_(device.allocate(size)), rest_(device.allocate(size)) {}
+
+  // Collective, after every step, from step 0 on. When the average is due, this asks for the consensus, so it waits for
+  // an exchange in flight.
+  void after_step(std::int64_t index, Communicator& communicator) {
+    if (index > 0 && (index + 1) % every_ != 0) return;
+    // The second time comes after one step less than the others.
+    const std::int64_t last = index + 1 == every_ ? 1 : index + 1 - every_;
+    const double share = index == 0 ? 1 : 1 - std::pow(decay_, static_cast<double>(index + 1 - last));
+    device_.move_average(average_.slice(), rest_.slice(), communicator.consensus(), static_cast<float>(share));
+  }
+
+  ConstSlice values() const { return average_.slice(); }
+  // What a checkpoint keeps. The same on all ranks.
+  std::vector<Slice> state() { return {average_.slice(), rest_.slice()}; }
+  std::string describe() const {
+    return "e <- " + number_text(decay_) + "^n e + (1 - " + number_text(decay_) +
+           "^n) consensus, every n = " + count_text(every_, "step") + "; scored as ema, saved as ema.safetensors";
+  }
+
+ private:
+  Device& device_;
+  const double decay_;
+  const std::int64_t every_;
+  Buffer average_, rest_;
+};
+
+}  // namespace eave

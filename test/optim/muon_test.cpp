@@ -1,0 +1,193 @@
+// Muon follows its formula in double, takes hidden matrices only, and leaves a matrix whole or not at all.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "optim/newton_schulz.h"
+#include "optim_fixture.h"
+
+namespace eave {
+namespace {
+
+using Doubles = std::vector<double>;
+
+struct Shape {
+  std::int64_t rows, columns;
+};
+
+Doubles product(const Doubles& a, Shape of_a, const Doubles& b, Shape of_b) {
+  Doubles c(static_cast<std::size_t>(of_a.rows * of_b.columns));
+  for (std::int64_t i = 0; i < of_a.rows; ++i) {
+    for (std::int64_t j = 0; j < of_b.columns; ++j) {
+      for (std::int64_t k = 0; k < of_a.columns; ++k) {
+        c[static_cast<std::size_t>(i * of_b.columns + j)] +=
+            a[static_cast<std::size_t>(i * of_a.columns + k)] * b[static_cast<std::size_t>(k * of_b.columns + j)];
+      }
+    }
+  }
+  return c;
+}
+
+Doubles transposed(const Doubles& a, Shape shape) {
+  Doubles b(a.size());
+  for (std::int64_t i = 0; i < shape.rows; ++i) {
+    for (std::int64_t j = 0; j < shape.columns; ++j)
+      b[static_cast<std::size_t>(j * shape.rows + i)] = a[static_cast<std::size_t>(i * shape.columns + j)];
+  }
+  return b;
+}
+
+// As published, without the transposition of tall matrices, which changes nothing but the cost.
+Doubles orthogonal_in_double(Doubles x, Shape shape) {
+  double norm = 0;
+  for (const double value : x) norm += value * value;
+  for (double& value : x) value /= std::sqrt(norm) + 1e-7;
+  const Shape turned{shape.columns, shape.rows}, square{shape.rows, shape.rows};
+  for (int i = 0; i < 5; ++i) {
+    const Doubles a = product(x, shape, transposed(x, shape), turned), aa = product(a, square, a, square);
+    Doubles b(a.size());
+    for (std::size_t k = 0; k < a.size(); ++k) b[k] = -4.7750 * a[k] + 2.0315 * aa[k];
+    const Doubles bx = product(b, square, x, shape);
+    for (std::size_t k = 0; k < x.size(); ++k) x[k] = 3.4445 * x[k] + bx[k];
+  }
+  return x;
+}
+
+Doubles as_doubles(const std::vector<float>& values) { return {values.begin(), values.end()}; }
+
+// The iteration multiplies the smallest singular values by 3.4 five times, and their rounding errors too.
+constexpr double kTolerance = 1e-3;
+
+TEST(NewtonSchulz, follows_its_formula_in_double) {
+  for (const Shape shape : {Shape{1, 1}, Shape{7, 20}, Shape{20, 7}, Shape{16, 16}, Shape{6, 48}, Shape{37, 5}}) {
+    const auto size = static_cast<std::size_t>(shape.rows * shape.columns);
+    const std::vector<float> matrix = random_floats(size, 11);
+    std::vector<float> result(size);
+    const std::int64_t side = std::min(shape.rows, shape.columns);
+    NewtonSchulz(shape.rows * shape.columns, side * side).orthogonalise(shape.rows, shape.columns, matrix, result);
+    const Doubles expected = orthogonal_in_double(as_doubles(matrix), shape);
+    for (std::size_t i = 0; i < size; ++i) ASSERT_NEAR(result[i], expected[i], kTolerance) << shape.rows << ", " << i;
+  }
+}
+
+// |O u| / |u| is a mean of singular values.
+TEST(NewtonSchulz, brings_singular_values_near_one) {
+  const Shape shape{24, 64};
+  const std::vector<float> matrix = random_floats(24 * 64, 12);
+  std::vector<float> result(matrix.size());
+  NewtonSchulz(24 * 64, 24 * 24).orthogonalise(24, 64, matrix, result);
+  for (std::uint64_t trial = 0; trial < 20; ++trial) {
+    const Doubles u = as_doubles(random_floats(24, 100 + trial));
+    const Doubles moved = product(u, {1, 24}, as_doubles(result), shape);
+    double before = 0, after = 0;
+    for (const double value : u) before += value * value;
+    for (const double value : moved) after += value * value;
+    EXPECT_GT(std::sqrt(after / before), 0.65);
+    EXPECT_LT(std::sqrt(after / before), 1.25);
+  }
+}
+
+TEST(NewtonSchulz, leaves_zeros_alone) {
+  const std::vector<float> zeros(12);
+  std::vector<float> result(12, 1);
+  NewtonSchulz(12, 9).orthogonalise(3, 4, zeros, result);
+  EXPECT_EQ(result, zeros);
+}
+
+// An embedding of 10 tokens, a scale, a hidden matrix of 5 x 7, a kernel of 2 x 1 x 3 x 4, and the output.
+const std::vector<TensorInfo> kOfModel = {{"embed1.weight", {10, 3}, 0, 30},
+                                          {"ln1.scale", {3}, 32, 3},
+                                          {"linear1.weight", {5, 7}, 48, 35},
+                                          {"conv1.weight", {2, 1, 3, 4}, 96, 24},
+                                          {"linear2.weight", {4, 10}, 128, 40}};
+constexpr std::size_t kArena = 176;
+
+std::vector<float> in_arena(std::uint64_t stream) {
+  std::vector<float> values(kArena);
+  for (const TensorInfo& tensor : kOfModel) {
+    const std::vector<float> own = random_floats(static_cast<std::size_t>(tensor.size), stream++);
+    std::ranges::copy(own, values.begin() + tensor.offset);
+  }
+  return values;
+}
+
+const Given kGiven = {{"weight-decay", "0.1"}, {"muon-momentum", "0.9"}};
+
+TEST(Muon, follows_its_formula_in_double_for_hidden_matrices_and_adamw_for_the_others) {
+  const auto muon = make_optimizer("muon", kGiven, kArena, kOfModel);
+  const auto adamw = make_optimizer("adamw", {{"weight-decay", "0.1"}}, kArena);
+  std::vector<float> x = in_arena(1), others = x;
+  Doubles expected = as_doubles(x), velocity(kArena);
+  for (std::uint64_t t = 0; t < 5; ++t) {
+    const std::vector<float> g = in_arena(100 * (t + 1));
+    const double rate = 0.01 + 0.005 * static_cast<double>(t);
+    EXPECT_TRUE(muon->update(x, g, rate, {}, 0.5f)->get());
+    adamw->update(others, g, rate, {}, 0.5f);
+    for (const Shape shape : {Shape{5, 7}, Shape{6, 4}}) {
+      const std::size_t begin = shape.rows == 5 ? 48 : 96, size = static_cast<std::size_t>(shape.rows * shape.columns);
+      Doubles direction(size);
+      for (std::size_t i = 0; i < size; ++i) {
+        const double clipped = 0.5 * g[begin + i];
+        velocity[begin + i] = 0.9 * velocity[begin + i] + clipped;
+        direction[i] = clipped + 0.9 * velocity[begin + i];
+      }
+      const Doubles o = orthogonal_in_double(direction, shape);
+      const double scale = 0.2 * std::sqrt(static_cast<double>(std::max(shape.rows, shape.columns)));
+      for (std::size_t i = 0; i < size; ++i) expected[begin + i] -= rate * (scale * o[i] + 0.1 * expected[begin + i]);
+    }
+  }
+  for (std::size_t i = 0; i < kArena; ++i) {
+    if ((i >= 48 && i < 83) || (i >= 96 && i < 120)) {
+      EXPECT_NEAR(x[i], expected[i], 1e-4) << i;
+      EXPECT_GT(std::abs(x[i] - others[i]), 0) << "otherwise the test could not tell muon from adamw";
+    } else {
+      EXPECT_EQ(x[i], others[i]) << i;
+    }
+  }
+}
+
+TEST(Muon, counts_the_output_as_hidden_only_if_it_is_tied_to_the_embedding) {
+  std::vector<TensorInfo> tied = kOfModel;
+  tied.back().shape = {4, 9};
+  tied.back().size = 36;
+  EXPECT_NE(make_optimizer("muon", {}, kArena, kOfModel)->equation().find("2 with 59 parameters"), std::string::npos);
+  EXPECT_NE(make_optimizer("muon", {}, kArena, tied)->equation().find("3 with 95 parameters"), std::string::npos);
+}
+
+TEST(Muon, pulls_matrices_and_the_others_in_the_same_update) {
+  for (const bool is_behind : {false, true}) {
+    const auto pulling = make_optimizer("muon", kGiven, kArena, kOfModel);
+    const auto alone = make_optimizer("muon", kGiven, kArena, kOfModel);
+    std::vector<float> x = in_arena(1), without = x, center = in_arena(20), difference = in_arena(30);
+    std::vector<float> moved = center;
+    for (std::size_t i = 0; i < kArena && is_behind; ++i) moved[i] += difference[i];
+    const std::vector<float> before = x, g = in_arena(40);
+    pulling->update(x, g, 0.01, Pull{center, 0.25f, difference, is_behind});
+    alone->update(without, g, 0.01, {});
+    EXPECT_EQ(center, moved);
+    for (std::size_t i = 0; i < kArena; ++i) {
+      EXPECT_EQ(difference[i], 0.25f * (before[i] - moved[i])) << i;
+      EXPECT_NEAR(x[i], without[i] - difference[i], 1e-6) << i;
+    }
+  }
+}
+
+TEST(Muon, keeps_the_whole_matrix_whose_gradient_is_not_finite) {
+  const auto muon = make_optimizer("muon", kGiven, kArena, kOfModel);
+  std::vector<float> x = in_arena(1);
+  EXPECT_TRUE(muon->update(x, in_arena(2), 0.01, {})->get());
+  const std::vector<float> before = x;
+  std::vector<float> g = in_arena(3);
+  g[50] = std::numeric_limits<float>::infinity();
+  EXPECT_FALSE(muon->update(x, g, 0.01, {})->get());
+  for (std::size_t i = 48; i < 83; ++i) EXPECT_EQ(x[i], before[i]);
+  EXPECT_NE(x[96], before[96]);
+  EXPECT_NE(x[0], before[0]);
+  EXPECT_TRUE(muon->update(x, in_arena(4), 0.01, {})->get());
+  for (const Slice& vector : muon->state()) {
+    for (const float value : vector) EXPECT_TRUE(std::isfinite(value));
+  }
+}
+
+}  // namespace
+}  // namespace eave
