@@ -72,8 +72,9 @@ void rotate(const Rotary& rotary, const float* cosines, const float* sines, cons
 // product[i] = a[i] · b[i]; product may be a or b.
 void multiply(const float* a, const float* b, float* product, std::int64_t count);
 
-// As softmax_cross_entropy, faster for many rows or classes. Exponentials err by 1 unit in the last place.
+// As softmax_cross_entropy, faster for many rows or classes. Exponentials err by 1 unit in the last place. d_logits may
+// be logits.
 LossTotals token_cross_entropy(const float* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
-                               float factor, float* d_logits);
+                               const LossFactors& factors, float* d_logits);
 
 }  // namespace eave::cpu

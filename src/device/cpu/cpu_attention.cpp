@@ -1,36 +1,16 @@
 // Attention on the CPU. A few rows of scores are in memory at a time: the products of a panel of queries with all keys
 // that they see. Backward goes from the last panel, which sees all keys, to the first. So the first products that it
 // writes to the gradients of keys and values reach all of them, and the others are added.
-#include <dnnl.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "device/cpu/cpu_plans.h"
-#include "device/kernel_arguments.h"
-#include "kernels/cpu/elementwise.h"
+#include "device/cpu/cpu_products.h"
 #include "kernels/cpu/tokens.h"
 
 namespace eave {
 namespace {
 
 constexpr std::int64_t kPanelRows = 32;
-
-// Products by eave's kernels, or by oneDNN's.
-class Multiplier {
- public:
-  explicit Multiplier(const cpu::WideKernels* kernels) : kernels_(kernels) {}
-  std::int64_t scratch(const cpu::Product& p) const { return kernels_ == nullptr ? 0 : kernels_->multiply_scratch(p); }
-  void run(const cpu::Product& p, float* scratch) const {
-    if (kernels_ != nullptr) return kernels_->multiply(p, scratch);
-    check_dnnl(dnnl_sgemm(p.a_transposed ? 'T' : 'N', p.b_transposed ? 'T' : 'N', p.rows, p.columns, p.depth, 1, p.a,
-                          p.a_stride, p.b, p.b_stride, 0, p.c, p.c_stride),
-               "attention");
-  }
-
- private:
-  const cpu::WideKernels* kernels_;
-};
 
 // The matrices of one head: a row is a position.
 struct Head {
@@ -51,16 +31,15 @@ class CpuAttention final : public AttentionShape::Plan {
       const Panel panel = panel_at(first);
       for (const cpu::Product& product :
            {scores(panel, nullptr, 0, nullptr, nullptr), mixture(panel, nullptr, nullptr, 0, nullptr, 0),
-            back_to_rows(panel, nullptr, nullptr, 0, nullptr, 0)}) {
+            back_to_rows(panel, nullptr, nullptr, 0, nullptr, false),
+            back_to_rows(panel, nullptr, nullptr, 0, nullptr, true)}) {
         product_scratch_ = std::max(product_scratch_, multiplier_.scratch(product));
       }
     }
   }
 
   std::int64_t saved_size() const override { return s_.samples * s_.heads * s_.positions; }
-  std::int64_t scratch_size() const override {
-    return 2 * kPanelRows * stride_ + s_.positions * s_.width + kPanelRows + product_scratch_;
-  }
+  std::int64_t scratch_size() const override { return 2 * kPanelRows * stride_ + kPanelRows + product_scratch_; }
 
   void forward(const AttentionForward& call) override;
   void backward(const AttentionBackward& call) override;
@@ -71,7 +50,7 @@ class CpuAttention final : public AttentionShape::Plan {
     std::int64_t first, rows, keys;
   };
   struct Scratch {
-    float *scores, *d_scores, *sum, *dots, *product;
+    float *scores, *d_scores, *dots, *product;
   };
 
   Panel panel_at(std::int64_t first) const {
@@ -81,9 +60,8 @@ class CpuAttention final : public AttentionShape::Plan {
   Scratch split(Slice scratch) const {
     float* scores = scratch.data();
     float* d_scores = scores + kPanelRows * stride_;
-    float* sum = d_scores + kPanelRows * stride_;
-    float* dots = sum + s_.positions * s_.width;
-    return {scores, d_scores, sum, dots, dots + kPanelRows};
+    float* dots = d_scores + kPanelRows * stride_;
+    return {scores, d_scores, dots, dots + kPanelRows};
   }
   template <class AnyHead, class Float>
   AnyHead head_of(Float* sample, std::int64_t head) const {
@@ -114,20 +92,22 @@ class CpuAttention final : public AttentionShape::Plan {
   }
   // The gradient of keys or values: scoresᵀ · rows of queries or d_output.
   cpu::Product back_to_rows(const Panel& panel, const float* scores, const float* rows, std::int64_t rows_stride,
-                            float* result, std::int64_t result_stride) const {
+                            float* gradient, bool adds) const {
     cpu::Product p;
     p.rows = panel.keys, p.columns = s_.width, p.depth = panel.rows;
     p.a = scores, p.a_stride = stride_, p.a_transposed = true;
     p.b = rows, p.b_stride = rows_stride;
-    p.c = result, p.c_stride = result_stride;
+    p.c = gradient, p.c_stride = s_.input_row();
+    p.accumulate = adds;
     return p;
+  }
+  void multiply(const cpu::Product& product, const Scratch& scratch) const {
+    multiplier_.run(product, scratch.product, "attention");
   }
 
   void forward_head(const Head& head, float* output, float* log_sums, const Scratch& scratch) const;
   void backward_head(const Head& head, const float* output, const float* log_sums, const float* d_output,
                      const HeadGradients& gradients, bool adds, const Scratch& scratch) const;
-  void add_back(const Panel& panel, const float* scores, const float* rows, std::int64_t rows_stride, float* gradient,
-                bool adds, const Scratch& scratch) const;
 
   Multiplier multiplier_;
   AttentionShape s_;
@@ -152,10 +132,10 @@ void CpuAttention::forward_head(const Head& head, float* output, float* log_sums
   const std::int64_t in = s_.input_row(), out = s_.output_row();
   for (std::int64_t first = 0; first < s_.positions; first += kPanelRows) {
     const Panel panel = panel_at(first);
-    multiplier_.run(scores(panel, head.queries + first * in, in, head.keys, scratch.scores), scratch.product);
+    multiply(scores(panel, head.queries + first * in, in, head.keys, scratch.scores), scratch);
     cpu::softmax_scores({panel.rows, first, stride_, factor_}, scratch.scores,
                         log_sums == nullptr ? nullptr : log_sums + first);
-    multiplier_.run(mixture(panel, scratch.scores, head.values, in, output + first * out, out), scratch.product);
+    multiply(mixture(panel, scratch.scores, head.values, in, output + first * out, out), scratch);
   }
 }
 
@@ -183,27 +163,14 @@ void CpuAttention::backward_head(const Head& head, const float* output, const fl
     for (std::int64_t i = 0; i < panel.rows; ++i) {
       scratch.dots[i] = cpu::dot(output + (first + i) * out, d_rows + i * out, s_.width);
     }
-    multiplier_.run(scores(panel, queries, in, head.keys, scratch.scores), scratch.product);
-    multiplier_.run(scores(panel, d_rows, out, head.values, scratch.d_scores), scratch.product);
+    multiply(scores(panel, queries, in, head.keys, scratch.scores), scratch);
+    multiply(scores(panel, d_rows, out, head.values, scratch.d_scores), scratch);
     cpu::softmax_scores_gradient({panel.rows, first, stride_, factor_}, scratch.scores, log_sums + first, scratch.dots,
                                  scratch.d_scores);
-    multiplier_.run(mixture(panel, scratch.d_scores, head.keys, in, gradients.queries + first * in, in),
-                    scratch.product);
-    add_back(panel, scratch.d_scores, queries, in, gradients.keys, adds, scratch);
-    add_back(panel, scratch.scores, d_rows, out, gradients.values, adds, scratch);
+    multiply(mixture(panel, scratch.d_scores, head.keys, in, gradients.queries + first * in, in), scratch);
+    multiply(back_to_rows(panel, scratch.d_scores, queries, in, gradients.keys, adds), scratch);
+    multiply(back_to_rows(panel, scratch.scores, d_rows, out, gradients.values, adds), scratch);
     adds = true;
-  }
-}
-
-void CpuAttention::add_back(const Panel& panel, const float* scores, const float* rows, std::int64_t rows_stride,
-                            float* gradient, bool adds, const Scratch& scratch) const {
-  const std::int64_t in = s_.input_row();
-  if (!adds) {
-    return multiplier_.run(back_to_rows(panel, scores, rows, rows_stride, gradient, in), scratch.product);
-  }
-  multiplier_.run(back_to_rows(panel, scores, rows, rows_stride, scratch.sum, s_.width), scratch.product);
-  for (std::int64_t i = 0; i < panel.keys; ++i) {
-    cpu::add(gradient + i * in, scratch.sum + i * s_.width, gradient + i * in, s_.width);
   }
 }
 

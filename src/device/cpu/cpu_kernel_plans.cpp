@@ -73,7 +73,8 @@ std::unique_ptr<LossShape::Plan> make_cpu_plan(CpuContext& context, const LossSh
   return make_plan_of<LossForward>([shape, &pass = context.pass](const LossForward& call) {
     const auto cross_entropy = shape.targets > 1 ? cpu::token_cross_entropy : cpu::softmax_cross_entropy;
     const auto totals = cross_entropy(call.logits.data(), pass.inputs->batch.labels.data(), shape.rows, shape.classes,
-                                      pass.inputs->loss_factor, array<float>(call.d_logits));
+                                      {pass.inputs->loss_factor, call.d_logits.empty() ? 0 : shape.smoothing},
+                                      array<float>(call.d_logits));
     pass.loss() = {totals.loss, totals.correct};
   });
 }

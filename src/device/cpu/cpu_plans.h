@@ -30,8 +30,9 @@ struct CpuContext {
   CpuPass pass;
 };
 
-// cpu_dense.cpp and cpu_pooled_convolution.cpp
+// cpu_dense.cpp, cpu_dense_loss.cpp and cpu_pooled_convolution.cpp
 std::unique_ptr<LinearPlan> make_cpu_plan(CpuContext& context, const DenseShape& shape);
+std::unique_ptr<DenseLossShape::Plan> make_cpu_plan(CpuContext& context, const DenseLossShape& shape);
 std::unique_ptr<LinearPlan> make_cpu_plan(CpuContext& context, const ConvolutionShape& shape);
 // cpu_batch_norm.cpp
 std::unique_ptr<BatchNormShape::Plan> make_cpu_plan(CpuContext& context, const BatchNormShape& shape);
