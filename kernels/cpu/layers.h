@@ -61,6 +61,10 @@ void local_response_norm_gradient(const ResponseNorm& norm, const float* input, 
 // of the sequence (key, counter) are at least rate × 2^16. output may be input.
 void dropout(const RandomKey& key, std::uint64_t counter, float rate, std::int64_t size, const float* input,
              float* output);
+// The factors of `count` values: 0 or 1/(1 − rate). The first value's bits are the first ones of the sequence's block
+// `first` of four words, which decide eight values.
+void dropout_factors(const RandomKey& key, std::uint64_t counter, std::uint64_t first, float rate, std::int64_t count,
+                     float* factors);
 
 // Softmax cross-entropy.
 

@@ -52,9 +52,10 @@ struct ScoreRows {
 // exponentials.
 void softmax_scores(const ScoreRows& shape, float* scores, float* log_sums);
 // Makes the shares anew from scores and log_sums, in place. d_shares become the gradients of the unscaled scores.
-// `dots` has each row's product of output and d_output.
+// `dots` has each row's product of output and d_output. dropout: nullptr, or the factors of the shares, in rows of
+// `stride`; then d_shares are the gradients of the shares times their factors, and scores become these products.
 void softmax_scores_gradient(const ScoreRows& shape, float* scores, const float* log_sums, const float* dots,
-                             float* d_shares);
+                             const float* dropout, float* d_shares);
 // The product of two rows of `width` values.
 float dot(const float* a, const float* b, std::int64_t width);
 

@@ -24,6 +24,7 @@ class CpuAttention final : public AttentionShape::Plan {
  public:
   CpuAttention(const CpuContext& context, const AttentionShape& shape)
       : multiplier_(context.kernels),
+        pass_(context.pass),
         s_(shape),
         stride_((shape.positions + 15) / 16 * 16),
         factor_(1 / std::sqrt(static_cast<float>(shape.width))) {
@@ -39,7 +40,9 @@ class CpuAttention final : public AttentionShape::Plan {
   }
 
   std::int64_t saved_size() const override { return s_.samples * s_.heads * s_.positions; }
-  std::int64_t scratch_size() const override { return 2 * kPanelRows * stride_ + kPanelRows + product_scratch_; }
+  std::int64_t scratch_size() const override {
+    return count_matrices() * kPanelRows * stride_ + kPanelRows + product_scratch_;
+  }
 
   void forward(const AttentionForward& call) override;
   void backward(const AttentionBackward& call) override;
@@ -49,10 +52,14 @@ class CpuAttention final : public AttentionShape::Plan {
   struct Panel {
     std::int64_t first, rows, keys;
   };
+  struct Place {
+    std::int64_t sample, head;
+  };
   struct Scratch {
-    float *scores, *d_scores, *dots, *product;
+    float *scores, *d_scores, *dropout, *dots, *product;
   };
 
+  int count_matrices() const { return s_.dropout > 0 ? 3 : 2; }  // of a panel: scores, their gradients, dropout
   Panel panel_at(std::int64_t first) const {
     const std::int64_t rows = std::min(kPanelRows, s_.positions - first);
     return {first, rows, first + rows};
@@ -60,8 +67,9 @@ class CpuAttention final : public AttentionShape::Plan {
   Scratch split(Slice scratch) const {
     float* scores = scratch.data();
     float* d_scores = scores + kPanelRows * stride_;
-    float* dots = d_scores + kPanelRows * stride_;
-    return {scores, d_scores, dots, dots + kPanelRows};
+    float* dropout = d_scores + kPanelRows * stride_;
+    float* dots = scores + count_matrices() * kPanelRows * stride_;
+    return {scores, d_scores, s_.dropout > 0 ? dropout : nullptr, dots, dots + kPanelRows};
   }
   template <class AnyHead, class Float>
   AnyHead head_of(Float* sample, std::int64_t head) const {
@@ -105,11 +113,13 @@ class CpuAttention final : public AttentionShape::Plan {
     multiplier_.run(product, scratch.product, "attention");
   }
 
-  void forward_head(const Head& head, float* output, float* log_sums, const Scratch& scratch) const;
-  void backward_head(const Head& head, const float* output, const float* log_sums, const float* d_output,
-                     const HeadGradients& gradients, bool adds, const Scratch& scratch) const;
+  void write_dropout(const Place& place, const Panel& panel, float* factors) const;
+  void forward_head(const Place& place, const Head& head, float* output, float* log_sums, const Scratch& scratch) const;
+  void backward_head(const Place& place, const Head& head, const float* output, const float* log_sums,
+                     const float* d_output, const HeadGradients& gradients, bool adds, const Scratch& scratch) const;
 
   Multiplier multiplier_;
+  const CpuPass& pass_;
   AttentionShape s_;
   std::int64_t stride_;  // of rows of scores
   float factor_;         // of scores
@@ -123,18 +133,39 @@ void CpuAttention::forward(const AttentionForward& call) {
     float* output = call.output.data() + sample * s_.positions * s_.output_row();
     for (std::int64_t h = 0; h < s_.heads; ++h) {
       float* log_sums = call.saved.empty() ? nullptr : call.saved.data() + (sample * s_.heads + h) * s_.positions;
-      forward_head(head_of<Head>(input, h), output + h * s_.width, log_sums, scratch);
+      forward_head({sample, h}, head_of<Head>(input, h), output + h * s_.width, log_sums, scratch);
     }
   }
 }
 
-void CpuAttention::forward_head(const Head& head, float* output, float* log_sums, const Scratch& scratch) const {
+// The factors of a panel's shares. A row of the matrix of positions × positions begins a block of the random numbers.
+void CpuAttention::write_dropout(const Place& place, const Panel& panel, float* factors) const {
+  const Batch& batch = pass_.inputs->batch;
+  const RandomKey key{pass_.inputs->seed, Purpose::kDropout, s_.layer};
+  const std::uint64_t counter = dropout_counter(batch, place.sample);
+  const std::int64_t blocks = (s_.positions + 7) / 8;
+  for (std::int64_t i = 0; i < panel.rows; ++i) {
+    const auto row = static_cast<std::uint64_t>((place.head * s_.positions + panel.first + i) * blocks);
+    cpu::dropout_factors(key, counter, row, s_.dropout, panel.first + i + 1, factors + i * stride_);
+  }
+}
+
+void CpuAttention::forward_head(const Place& place, const Head& head, float* output, float* log_sums,
+                                const Scratch& scratch) const {
   const std::int64_t in = s_.input_row(), out = s_.output_row();
   for (std::int64_t first = 0; first < s_.positions; first += kPanelRows) {
     const Panel panel = panel_at(first);
     multiply(scores(panel, head.queries + first * in, in, head.keys, scratch.scores), scratch);
     cpu::softmax_scores({panel.rows, first, stride_, factor_}, scratch.scores,
                         log_sums == nullptr ? nullptr : log_sums + first);
+    // Evaluation saves no sums.
+    if (scratch.dropout != nullptr && log_sums != nullptr) {
+      write_dropout(place, panel, scratch.dropout);
+      for (std::int64_t i = 0; i < panel.rows; ++i) {
+        float* const row = scratch.scores + i * stride_;
+        cpu::multiply(row, scratch.dropout + i * stride_, row, first + i + 1);
+      }
+    }
     multiply(mixture(panel, scratch.scores, head.values, in, output + first * out, out), scratch);
   }
 }
@@ -146,7 +177,7 @@ void CpuAttention::backward(const AttentionBackward& call) {
     const std::int64_t at = sample * s_.positions;
     for (std::int64_t h = 0; h < s_.heads; ++h) {
       const std::int64_t place = at * s_.output_row() + h * s_.width;
-      backward_head(head_of<Head>(call.input.data() + at * s_.input_row(), h), call.output.data() + place,
+      backward_head({sample, h}, head_of<Head>(call.input.data() + at * s_.input_row(), h), call.output.data() + place,
                     call.saved.data() + (sample * s_.heads + h) * s_.positions, call.d_output.data() + place,
                     head_of<HeadGradients>(call.d_input.data() + at * s_.input_row(), h), h % heads_of_group != 0,
                     scratch);
@@ -154,8 +185,9 @@ void CpuAttention::backward(const AttentionBackward& call) {
   }
 }
 
-void CpuAttention::backward_head(const Head& head, const float* output, const float* log_sums, const float* d_output,
-                                 const HeadGradients& gradients, bool adds, const Scratch& scratch) const {
+void CpuAttention::backward_head(const Place& place, const Head& head, const float* output, const float* log_sums,
+                                 const float* d_output, const HeadGradients& gradients, bool adds,
+                                 const Scratch& scratch) const {
   const std::int64_t in = s_.input_row(), out = s_.output_row();
   for (std::int64_t first = (s_.positions - 1) / kPanelRows * kPanelRows; first >= 0; first -= kPanelRows) {
     const Panel panel = panel_at(first);
@@ -165,8 +197,9 @@ void CpuAttention::backward_head(const Head& head, const float* output, const fl
     }
     multiply(scores(panel, queries, in, head.keys, scratch.scores), scratch);
     multiply(scores(panel, d_rows, out, head.values, scratch.d_scores), scratch);
+    if (scratch.dropout != nullptr) write_dropout(place, panel, scratch.dropout);
     cpu::softmax_scores_gradient({panel.rows, first, stride_, factor_}, scratch.scores, log_sums + first, scratch.dots,
-                                 scratch.d_scores);
+                                 scratch.dropout, scratch.d_scores);
     multiply(mixture(panel, scratch.d_scores, head.keys, in, gradients.queries + first * in, in), scratch);
     multiply(back_to_rows(panel, scratch.d_scores, queries, in, gradients.keys, adds), scratch);
     multiply(back_to_rows(panel, scratch.scores, d_rows, out, gradients.values, adds), scratch);

@@ -12,10 +12,8 @@ void drop_out(const CpuPass& pass, const DropoutShape& shape, const float* from,
   const Batch& batch = pass.inputs->batch;
   const RandomKey key{pass.inputs->seed, Purpose::kDropout, shape.layer};
   for (std::int64_t sample = 0; sample < shape.samples; ++sample) {
-    // The step is in the upper half of the counter and the sample's index in the lower: 2^32 of each.
-    const auto index = static_cast<std::uint64_t>(batch.indices[static_cast<std::size_t>(sample)]);
-    const std::uint64_t counter = (static_cast<std::uint64_t>(batch.step) << 32) ^ index;
-    cpu::dropout(key, counter, shape.rate, shape.size, from + sample * shape.size, into + sample * shape.size);
+    cpu::dropout(key, dropout_counter(batch, sample), shape.rate, shape.size, from + sample * shape.size,
+                 into + sample * shape.size);
   }
 }
 

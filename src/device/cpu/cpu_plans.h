@@ -52,6 +52,12 @@ std::unique_ptr<AttentionShape::Plan> make_cpu_plan(CpuContext& context, const A
 std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const RotaryShape& shape);
 std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const GatedShape& shape);
 
+// The counter of a sample's dropout. The step is in the upper half and the sample's index in the lower: 2^32 of each.
+inline std::uint64_t dropout_counter(const Batch& batch, std::int64_t sample) {
+  const auto index = static_cast<std::uint64_t>(batch.indices[static_cast<std::size_t>(sample)]);
+  return (static_cast<std::uint64_t>(batch.step) << 32) ^ index;
+}
+
 // Throws std::bad_alloc if oneDNN is out of memory, and Error(kInternal) with oneDNN's status for any other failure.
 // `what` names the call, for the message.
 void check_dnnl(dnnl_status_t status, const char* what);

@@ -39,13 +39,17 @@ class Attention final : public Layer {
 
 std::unique_ptr<Layer> make_attention(const LayerContext& context) {
   ArgumentReader arguments(context.text);
-  const AttentionShape shape = read_heads(context, arguments);
+  AttentionShape shape = read_heads(context, arguments);
+  if (arguments.take_word("dropout")) shape.dropout = arguments.take_fraction("the share of dropped shares");
+  shape.layer = static_cast<std::uint32_t>(context.text.number);
   arguments.finish();
   return std::make_unique<Attention>(context.text, shape);
 }
 
 }  // namespace
 
-LayerKind describe_layer_attention() { return {"attention", "", "attention HEADS [groups G]", make_attention}; }
+LayerKind describe_layer_attention() {
+  return {"attention", "", "attention HEADS [groups G] [dropout RATE]", make_attention};
+}
 
 }  // namespace eave
