@@ -12,7 +12,7 @@ namespace {
 
 // The depth that is worked on at a time. A panel of it fits the first-level cache, and all rows of b fit the next one.
 // A transposed b is packed and prefetched in whole rows.
-constexpr std::int64_t kDepth = 128;
+constexpr std::int64_t kDepth = 256;
 constexpr std::int64_t kTransposedDepth = 1024;
 // If there are at most this many rows and the depth is at least this, dot products, which pack nothing, cost less than
 // packing a transposed b.
