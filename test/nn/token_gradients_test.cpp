@@ -144,6 +144,32 @@ TEST(Tokens, have_the_same_loss_and_gradients_with_logits_in_parts) {
   }
 }
 
+TEST(Tokens, have_the_same_attention_with_several_threads) {
+  const AttentionShape shape{3, 70, 6, 2, 16, 0.2f, 1};
+  const TokenBatch data(70, 9, 3);
+  std::vector<std::vector<float>> results;
+  for (const int threads : {1, 2, 3}) {
+    const std::unique_ptr<Compute> compute = make_cpu_compute(threads);
+    const auto plan = compute->plan(shape);
+    const auto rows = static_cast<std::size_t>(shape.samples * shape.positions);
+    std::vector<float> input(rows * static_cast<std::size_t>(shape.input_row())), d_input(input.size());
+    std::vector<float> output(rows * static_cast<std::size_t>(shape.output_row())), d_output(output.size());
+    std::vector<float> saved(static_cast<std::size_t>(plan->saved_size()));
+    std::vector<float> scratch(static_cast<std::size_t>(plan->scratch_size()), std::nanf(""));
+    for (std::size_t i = 0; i < input.size(); ++i) input[i] = std::sin(static_cast<float>(i));
+    for (std::size_t i = 0; i < output.size(); ++i) d_output[i] = std::cos(2 * static_cast<float>(i));
+    compute->begin_pass({}, {data.batch, 5, 1});
+    plan->forward({input, output, saved, scratch});
+    plan->backward({input, output, saved, d_output, d_input, scratch});
+    compute->end_pass();
+    output.insert(output.end(), d_input.begin(), d_input.end());
+    results.push_back(output);
+  }
+  EXPECT_EQ(results[1], results[0]);
+  EXPECT_EQ(results[2], results[0]);
+  make_cpu_compute(1);  // the tests that follow use one thread
+}
+
 TEST(Tokens, have_losses_without_smoothing_in_evaluation) {
   TestModel plain(kBlocks, {6, 1, 1}, 9, 2), smoothed(kBlocks, {6, 1, 1}, 9, 2, 1, 0.3f);
   const TokenBatch data(6, 9, 2);

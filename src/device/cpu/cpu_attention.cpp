@@ -1,6 +1,9 @@
 // Attention on the CPU. A few rows of scores are in memory at a time: the products of a panel of queries with all keys
 // that they see. Backward goes from the last panel, which sees all keys, to the first. So the first products that it
-// writes to the gradients of keys and values reach all of them, and the others are added.
+// writes to the gradients of keys and values reach all of them, and the others are added. With several threads, each
+// takes whole heads, or in backward all heads of a group: so the bits do not depend on the number of threads.
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +26,8 @@ struct HeadGradients {
 class CpuAttention final : public AttentionShape::Plan {
  public:
   CpuAttention(const CpuContext& context, const AttentionShape& shape)
-      : multiplier_(context.kernels),
+      : multiplier_(context.kernels_of_thread),
+        threads_(context.kernels_of_thread == nullptr ? 1 : context.threads),
         pass_(context.pass),
         s_(shape),
         stride_((shape.positions + 15) / 16 * 16),
@@ -40,9 +44,7 @@ class CpuAttention final : public AttentionShape::Plan {
   }
 
   std::int64_t saved_size() const override { return s_.samples * s_.heads * s_.positions; }
-  std::int64_t scratch_size() const override {
-    return count_matrices() * kPanelRows * stride_ + kPanelRows + product_scratch_;
-  }
+  std::int64_t scratch_size() const override { return threads_ * scratch_of_thread(); }
 
   void forward(const AttentionForward& call) override;
   void backward(const AttentionBackward& call) override;
@@ -59,13 +61,17 @@ class CpuAttention final : public AttentionShape::Plan {
     float *scores, *d_scores, *dropout, *dots, *product;
   };
 
+  std::int64_t scratch_of_thread() const {
+    const std::int64_t size = count_matrices() * kPanelRows * stride_ + kPanelRows + product_scratch_;
+    return (size + 15) / 16 * 16;
+  }
   int count_matrices() const { return s_.dropout > 0 ? 3 : 2; }  // of a panel: scores, their gradients, dropout
   Panel panel_at(std::int64_t first) const {
     const std::int64_t rows = std::min(kPanelRows, s_.positions - first);
     return {first, rows, first + rows};
   }
-  Scratch split(Slice scratch) const {
-    float* scores = scratch.data();
+  Scratch scratch_of(int thread, Slice of_all) const {
+    float* scores = of_all.data() + thread * scratch_of_thread();
     float* d_scores = scores + kPanelRows * stride_;
     float* dropout = d_scores + kPanelRows * stride_;
     float* dots = scores + count_matrices() * kPanelRows * stride_;
@@ -118,7 +124,19 @@ class CpuAttention final : public AttentionShape::Plan {
   void backward_head(const Place& place, const Head& head, const float* output, const float* log_sums,
                      const float* d_output, const HeadGradients& gradients, bool adds, const Scratch& scratch) const;
 
+  // Calls work(index, scratch) for `count` indices. The threads share them.
+  template <class Work>
+  void for_each(std::int64_t count, Slice scratch, const Work& work) const {
+    if (threads_ == 1) {
+      for (std::int64_t i = 0; i < count; ++i) work(i, scratch_of(0, scratch));
+      return;
+    }
+#pragma omp parallel for num_threads(threads_)
+    for (std::int64_t i = 0; i < count; ++i) work(i, scratch_of(omp_get_thread_num(), scratch));
+  }
+
   Multiplier multiplier_;
+  int threads_;
   const CpuPass& pass_;
   AttentionShape s_;
   std::int64_t stride_;  // of rows of scores
@@ -127,15 +145,13 @@ class CpuAttention final : public AttentionShape::Plan {
 };
 
 void CpuAttention::forward(const AttentionForward& call) {
-  const Scratch scratch = split(call.scratch);
-  for (std::int64_t sample = 0; sample < s_.samples; ++sample) {
-    const float* input = call.input.data() + sample * s_.positions * s_.input_row();
-    float* output = call.output.data() + sample * s_.positions * s_.output_row();
-    for (std::int64_t h = 0; h < s_.heads; ++h) {
-      float* log_sums = call.saved.empty() ? nullptr : call.saved.data() + (sample * s_.heads + h) * s_.positions;
-      forward_head({sample, h}, head_of<Head>(input, h), output + h * s_.width, log_sums, scratch);
-    }
-  }
+  for_each(s_.samples * s_.heads, call.scratch, [&](std::int64_t i, const Scratch& scratch) {
+    const Place place{i / s_.heads, i % s_.heads};
+    const float* input = call.input.data() + place.sample * s_.positions * s_.input_row();
+    float* output = call.output.data() + place.sample * s_.positions * s_.output_row();
+    float* log_sums = call.saved.empty() ? nullptr : call.saved.data() + i * s_.positions;
+    forward_head(place, head_of<Head>(input, place.head), output + place.head * s_.width, log_sums, scratch);
+  });
 }
 
 // The factors of a panel's shares. A row of the matrix of positions × positions begins a block of the random numbers.
@@ -171,18 +187,16 @@ void CpuAttention::forward_head(const Place& place, const Head& head, float* out
 }
 
 void CpuAttention::backward(const AttentionBackward& call) {
-  const Scratch scratch = split(call.scratch);
   const std::int64_t heads_of_group = s_.heads / s_.groups;
-  for (std::int64_t sample = 0; sample < s_.samples; ++sample) {
-    const std::int64_t at = sample * s_.positions;
-    for (std::int64_t h = 0; h < s_.heads; ++h) {
+  for_each(s_.samples * s_.groups, call.scratch, [&](std::int64_t i, const Scratch& scratch) {
+    const std::int64_t sample = i / s_.groups, at = sample * s_.positions, first = i % s_.groups * heads_of_group;
+    for (std::int64_t h = first; h < first + heads_of_group; ++h) {
       const std::int64_t place = at * s_.output_row() + h * s_.width;
       backward_head({sample, h}, head_of<Head>(call.input.data() + at * s_.input_row(), h), call.output.data() + place,
                     call.saved.data() + (sample * s_.heads + h) * s_.positions, call.d_output.data() + place,
-                    head_of<HeadGradients>(call.d_input.data() + at * s_.input_row(), h), h % heads_of_group != 0,
-                    scratch);
+                    head_of<HeadGradients>(call.d_input.data() + at * s_.input_row(), h), h > first, scratch);
     }
-  }
+  });
 }
 
 void CpuAttention::backward_head(const Place& place, const Head& head, const float* output, const float* log_sums,

@@ -26,7 +26,10 @@ struct CpuPass {
 struct CpuContext {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
+  int threads = 1;
   const cpu::WideKernels* kernels = nullptr;  // nullptr: plans use oneDNN's operations instead
+  // The same also if there are several threads, for plans that give each thread work of its own.
+  const cpu::WideKernels* kernels_of_thread = nullptr;
   CpuPass pass;
 };
 
