@@ -1,5 +1,6 @@
 // Causal self-attention of several heads (Vaswani et al. 2017). It has no parameters: its input has the queries of all
 // heads, then the keys and the values, as a linear layer before it gives them.
+#include "eave/check.h"
 #include "nn/operation_layer.h"
 #include "nn/token_layers.h"
 
@@ -27,6 +28,10 @@ class Attention final : public Layer {
     return {static_cast<int>(shape_.positions), 1, static_cast<int>(shape_.output_row())};
   }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
+    if (shape_.dropout > 0 && compute.device().kind() != DeviceKind::kCpu) {
+      throw Error(ExitCode::kConfiguration,
+                  "model: '" + text_ + "': attention drops shares on the CPU only: give --device cpu, or no dropout");
+    }
     AttentionShape shape = shape_;
     shape.samples = use.samples;
     return std::make_unique<AttentionPlan>(compute.plan(shape));
