@@ -8,8 +8,8 @@
 
 namespace eave::cpu {
 
-// c = a · b, or c += a · b, plus the bias if given, then max(·, 0) if `relu`. c has rows × columns values, row-major, with rows
-// `c_stride` apart.
+// c = a · b, or c += a · b, plus the bias if given, then max(·, 0) if `relu`. c has rows × columns values, row-major,
+// with rows `c_stride` apart.
 struct Product {
   std::int64_t rows = 0, columns = 0, depth = 0;
   const float* a = nullptr;  // a[row · a_stride + k]; transposed: a[k · a_stride + row]

@@ -50,7 +50,8 @@ void add_training(CommandLine& line) {
        {"max-steps", OptionType::kInteger, "", "stop after this many steps, even if epochs are left"},
        {"max-samples", OptionType::kInteger, "", "stop when all ranks together have seen this many samples"},
        {"label-smoothing", OptionType::kReal, "",
-        "share of each label, such as 0.1, to spread evenly over all classes in training; evaluations do not. CPU only"},
+        "share of each label, such as 0.1, to spread evenly over all classes in training; evaluations do not. CPU "
+        "only"},
        {"initial-parameters", OptionType::kPath, "",
         "file of parameters to start from: model.safetensors of a run, or a .safetensors file from PyTorch"},
        {"seed", OptionType::kInteger, "1", "seed of initial parameters, order of samples, augmentation and dropout"}});
