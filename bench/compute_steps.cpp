@@ -3,10 +3,10 @@
 //   compute_steps MODEL BATCH SECONDS    times one case
 //   compute_steps                        reads cases from standard input, one a line: the same three words, or "peak"
 //
-// A step is forward, cross-entropy, backward and the fused SGD update with momentum 0.9, on one fixed random batch.
-// The answer to a case is one JSON line with the median CPU seconds and wall seconds of a step. The answer to "peak" is
-// the GFLOP/s of this core's multiply-adds. The first case with a model plans the model and warms it up. The program
-// keeps it, so later cases time only steps.
+// A step is forward, cross-entropy, backward and the fused update (bench/trainee.h), on one fixed random batch. The
+// answer to a case is one JSON line with the median CPU seconds and wall seconds of a step. The answer to "peak" is the
+// GFLOP/s of this core's multiply-adds. The first case with a model plans the model and warms it up. The program keeps
+// it, so later cases time only steps.
 #include <dnnl.h>
 
 #include <algorithm>

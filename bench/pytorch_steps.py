@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Times whole PyTorch training steps on one CPU thread; the peer of compute_steps.cpp.
 
-A step is: zero_grad, forward, cross entropy, backward, SGD with momentum 0.9, on one fixed
-random batch. The program reads cases from standard input, one a line: MODEL BATCH LAYOUT
+A step is: zero_grad, forward, cross entropy, backward, SGD with momentum 0.9 (AdamW for
+transformers), on one fixed random batch. The program reads cases from standard input, one a line: MODEL BATCH LAYOUT
 OPTIMIZER SECONDS, for example "lenet 32 nhwc fused 1.5". It answers each with one JSON line
 that holds the median CPU and wall seconds of a step. The first case with a model builds it and
 warms it up. The program keeps the model, so that later cases time only steps.
 
-LAYOUT     nchw, or nhwc (torch.channels_last); the mlp has no images and takes only nchw
-OPTIMIZER  loop, foreach or fused: the three implementations of torch.optim.SGD
+LAYOUT     nchw, or nhwc (torch.channels_last); the mlp has no images and takes only nchw. For
+           transformers, sdpa or plain: the attention of pytorch_transformers.py
+OPTIMIZER  loop, foreach or fused: the three implementations of PyTorch's optimizers
 --compile  runs the model through torch.compile
 """
 import argparse
@@ -20,6 +21,7 @@ import warnings
 
 warnings.filterwarnings("ignore", message="Failed to initialize NumPy")  # not needed, not installed
 
+import pytorch_transformers
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -132,27 +134,35 @@ MODELS = {  # name: (maker, shape of one image as channels, height, width)
 }
 
 
-def make_optimizer(model, name):
-    flags = {"loop": {"foreach": False, "fused": False}, "foreach": {"foreach": True},
-             "fused": {"fused": True}}[name]
-    return torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, **flags)
+FLAGS = {"loop": {"foreach": False, "fused": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
 
 
-def make_step(name, batch, layout, optimizer_name, compiled, wrap=lambda model: model):
+def make_image_case(name, batch, layout, optimizer_name):
     maker, shape = MODELS[name]
-    torch.manual_seed(1)
     model = maker().train()
     images = torch.rand(batch, *shape)
     labels = torch.randint(0, 10, (batch,))
     if layout == "nhwc":
         model = model.to(memory_format=torch.channels_last)
         images = images.contiguous(memory_format=torch.channels_last)
-    optimizer = make_optimizer(model, optimizer_name)
+    return model, images, labels, torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9, **FLAGS[optimizer_name])
+
+
+def make_token_case(name, batch, attention, optimizer_name):
+    model = pytorch_transformers.Transformer(pytorch_transformers.SHAPES[name], attention).train()
+    optimizer = pytorch_transformers.make_optimizer(model, FLAGS[optimizer_name])
+    return model, *pytorch_transformers.make_batch(name, batch), optimizer
+
+
+def make_step(name, batch, layout, optimizer_name, compiled, wrap=lambda model: model):
+    torch.manual_seed(1)
+    make_case = make_token_case if name in pytorch_transformers.SHAPES else make_image_case
+    model, inputs, labels, optimizer = make_case(name, batch, layout, optimizer_name)
     forward = wrap(torch.compile(model) if compiled else model)
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        F.cross_entropy(forward(images), labels).backward()
+        F.cross_entropy(forward(inputs), labels).backward()
         optimizer.step()
 
     return step

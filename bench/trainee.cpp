@@ -14,17 +14,27 @@ namespace {
 constexpr std::uint64_t kSeed = 1;
 constexpr double kLearningRate = 1e-3;
 
+std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const std::string& option, const std::string& value,
+                                          std::int64_t arena_size, Device& device) {
+  for (const OptimizerKind& kind : optimizer_kinds()) {
+    if (kind.name != name) continue;
+    OptionValues values;
+    for (const OptionSpec& spec : kind.options) values.declare(spec);
+    values.set(option, value, "bench");
+    return kind.make({values, arena_size, device});
+  }
+  throw Error(ExitCode::kInternal, "this build has no " + name);
+}
+
+std::unique_ptr<Optimizer> optimizer_for(const std::string& model, std::int64_t arena_size, Device& device) {
+  return model_reads_tokens(model) ? make_optimizer("adamw", "weight-decay", "0.1", arena_size, device)
+                                   : make_momentum_sgd(arena_size, device);
+}
+
 }  // namespace
 
 std::unique_ptr<Optimizer> make_momentum_sgd(std::int64_t arena_size, Device& device) {
-  for (const OptimizerKind& kind : optimizer_kinds()) {
-    if (kind.name != "sgd") continue;
-    OptionValues values;
-    for (const OptionSpec& option : kind.options) values.declare(option);
-    values.set("momentum", "0.9", "bench");
-    return kind.make({values, arena_size, device});
-  }
-  throw Error(ExitCode::kInternal, "this build has no sgd");
+  return make_optimizer("sgd", "momentum", "0.9", arena_size, device);
 }
 
 Trainee::Task Trainee::task_of(const std::string& model) {
@@ -51,7 +61,7 @@ Trainee::Trainee(const std::string& name, std::int64_t batch, Compute& compute)
       compute_(compute),
       device_(compute.device()),
       model_(model_specification(name), task_.shape, task_.classes, batch, compute),
-      optimizer_(make_momentum_sgd(model_.parameter_size(), device_)),
+      optimizer_(optimizer_for(name, model_.parameter_size(), device_)),
       parameters_(device_.allocate(static_cast<std::size_t>(model_.parameter_size()))),
       gradients_(device_.allocate(static_cast<std::size_t>(model_.parameter_size()))),
       statistics_(device_.allocate(static_cast<std::size_t>(model_.statistics_size()))),

@@ -14,8 +14,8 @@ namespace eave::bench {
 // SGD with momentum 0.9.
 std::unique_ptr<Optimizer> make_momentum_sgd(std::int64_t arena_size, Device& device);
 
-// A step is forward, cross-entropy, backward and the fused SGD update with momentum 0.9, on one fixed random batch. If
-// the device takes images, the batch lies on it as bytes.
+// A step is forward, cross-entropy, backward and the fused update, on one fixed random batch: SGD with momentum 0.9, or
+// AdamW for models of tokens. If the device takes images, the batch lies on it as bytes.
 class Trainee {
  public:
   // `name` is the name of a model. Throws Error(kUsage) if the benchmarks do not know it. `compute` must outlive the

@@ -38,7 +38,11 @@ class Model {
   //     Error(kUsage)          if the specification cannot be parsed,
   //     Error(kConfiguration)  if the layers do not fit the images or the last layer does not have `classes` outputs,
   //     Error(kResource)       if there is not enough memory for a training step of `largest_batch` samples.
-  Model(const std::string& specification, ImageShape input, int classes, std::int64_t largest_batch, Compute& compute);
+  // `label_smoothing`, in [0, 1): in training, the share of each label that is spread evenly over all classes (Szegedy
+  // et al. 2016, section 7; PyTorch's CrossEntropyLoss(label_smoothing)). CPU only: elsewhere throws
+  // Error(kConfiguration).
+  Model(const std::string& specification, ImageShape input, int classes, std::int64_t largest_batch, Compute& compute,
+        float label_smoothing = 0);
   ~Model();
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;

@@ -20,16 +20,25 @@ EAVE_MULTIVERSION void softmax_scores(const ScoreRows& shape, float* scores, flo
 }
 
 EAVE_MULTIVERSION void softmax_scores_gradient(const ScoreRows& shape, float* scores, const float* log_sums,
-                                               const float* dots, float* d_shares) {
+                                               const float* dots, const float* dropout, float* d_shares) {
   for (std::int64_t row = 0; row < shape.rows; ++row, scores += shape.stride, d_shares += shape.stride) {
     const std::int64_t count = shape.first + row + 1;
     const float log_sum = log_sums[row], dot_of_row = dots[row];
+    for (std::int64_t i = count; i < shape.stride; ++i) scores[i] = d_shares[i] = 0;
+    if (dropout != nullptr) {
+      const float* const factors = dropout + row * shape.stride;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const float share = elementwise::exp(scores[i] * shape.factor - log_sum);
+        scores[i] = share * factors[i];
+        d_shares[i] = share * (d_shares[i] * factors[i] - dot_of_row) * shape.factor;
+      }
+      continue;
+    }
     for (std::int64_t i = 0; i < count; ++i) {
       const float share = elementwise::exp(scores[i] * shape.factor - log_sum);
       scores[i] = share;
       d_shares[i] = share * (d_shares[i] - dot_of_row) * shape.factor;
     }
-    for (std::int64_t i = count; i < shape.stride; ++i) scores[i] = d_shares[i] = 0;
   }
 }
 

@@ -61,6 +61,10 @@ void local_response_norm_gradient(const ResponseNorm& norm, const float* input, 
 // of the sequence (key, counter) are at least rate × 2^16. output may be input.
 void dropout(const RandomKey& key, std::uint64_t counter, float rate, std::int64_t size, const float* input,
              float* output);
+// The factors of `count` values: 0 or 1/(1 − rate). The first value's bits are the first ones of the sequence's block
+// `first` of four words, which decide eight values.
+void dropout_factors(const RandomKey& key, std::uint64_t counter, std::uint64_t first, float rate, std::int64_t count,
+                     float* factors);
 
 // Softmax cross-entropy.
 
@@ -69,10 +73,15 @@ struct LossTotals {
   std::int64_t correct = 0;
 };
 
-// Returns the sums over rows × classes logits. d_logits = factor × (softmax − onehot(label)); nullptr: not wanted. A
-// row counts as correct if its label's logit is the largest; the first of equal logits wins. A row whose label is
-// negative counts for nothing, and its gradient is 0.
+struct LossFactors {
+  float of_gradient = 1;
+  float smoothing = 0;  // the share of a label that is spread evenly over all classes
+};
+
+// Returns the sums over rows × classes logits. d_logits = factor × (softmax − target); nullptr: not wanted. The target
+// is (1 − smoothing) · onehot(label) + smoothing / classes. A row counts as correct if its label's logit is the
+// largest; the first of equal logits wins. A row whose label is negative counts for nothing, and its gradient is 0.
 LossTotals softmax_cross_entropy(const float* logits, const std::int32_t* labels, std::int64_t rows,
-                                 std::int64_t classes, float factor, float* d_logits);
+                                 std::int64_t classes, const LossFactors& factors, float* d_logits);
 
 }  // namespace eave::cpu

@@ -52,9 +52,10 @@ struct ScoreRows {
 // exponentials.
 void softmax_scores(const ScoreRows& shape, float* scores, float* log_sums);
 // Makes the shares anew from scores and log_sums, in place. d_shares become the gradients of the unscaled scores.
-// `dots` has each row's product of output and d_output.
+// `dots` has each row's product of output and d_output. dropout: nullptr, or the factors of the shares, in rows of
+// `stride`; then d_shares are the gradients of the shares times their factors, and scores become these products.
 void softmax_scores_gradient(const ScoreRows& shape, float* scores, const float* log_sums, const float* dots,
-                             float* d_shares);
+                             const float* dropout, float* d_shares);
 // The product of two rows of `width` values.
 float dot(const float* a, const float* b, std::int64_t width);
 
@@ -72,8 +73,9 @@ void rotate(const Rotary& rotary, const float* cosines, const float* sines, cons
 // product[i] = a[i] · b[i]; product may be a or b.
 void multiply(const float* a, const float* b, float* product, std::int64_t count);
 
-// As softmax_cross_entropy, faster for many rows or classes. Exponentials err by 1 unit in the last place.
+// As softmax_cross_entropy, faster for many rows or classes. Exponentials err by 1 unit in the last place. d_logits may
+// be logits.
 LossTotals token_cross_entropy(const float* logits, const std::int32_t* labels, std::int64_t rows, std::int64_t classes,
-                               float factor, float* d_logits);
+                               const LossFactors& factors, float* d_logits);
 
 }  // namespace eave::cpu

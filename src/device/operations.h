@@ -295,6 +295,11 @@ struct AttentionShape {
   std::int64_t heads = 0;
   std::int64_t groups = 0;  // divides heads
   std::int64_t width = 0;   // of a head
+  // In training each share becomes 0 with this probability, and the others are divided by 1 − dropout, as in Vaswani et
+  // al. 2017. The choice depends only on (seed, layer, step, dataset index of the sample, head, position, position that
+  // it looks at). CPU only.
+  float dropout = 0;
+  std::uint32_t layer = 0;
   std::int64_t input_row() const { return (heads + 2 * groups) * width; }
   std::int64_t output_row() const { return heads * width; }
 };
@@ -331,11 +336,30 @@ struct LossShape {
   std::int64_t rows = 0;  // samples of the pass × targets
   std::int64_t classes = 0;
   std::int64_t targets = 1;  // rows of a sample: Batch::targets
+  // The share of each label that is spread evenly over all classes (Szegedy et al. 2016, section 7): the loss is
+  // (1 − smoothing) · cross-entropy with the label + smoothing · mean cross-entropy with every class. CPU only.
+  float smoothing = 0;
 };
 
-using AnyShape = std::variant<DenseShape, ConvolutionShape, BatchNormShape, FixedNormShape, MaxPoolShape,
-                              AveragePoolShape, LocalResponseShape, ActivationShape, DropoutShape, ShortcutShape,
-                              EmbeddingShape, RowNormShape, AttentionShape, RotaryShape, GatedShape, LossShape>;
+struct DenseLossForward {
+  ConstSlice input, weights, bias;
+  Slice d_input;            // set to the gradient; empty if not wanted
+  Slice d_weights, d_bias;  // in training, overwritten by the gradients
+  Slice scratch;
+};
+
+// The last dense layer of a model and LossShape's loss in one. Only some rows' logits are in memory at a time. If
+// `dense` trains, forward computes the gradients as well. CPU only.
+struct DenseLossShape {
+  using Plan = ForwardPlan<DenseLossForward>;
+  DenseShape dense;     // its samples are LossShape's rows; without relu
+  float smoothing = 0;  // in training, as in LossShape
+};
+
+using AnyShape =
+    std::variant<DenseShape, ConvolutionShape, BatchNormShape, FixedNormShape, MaxPoolShape, AveragePoolShape,
+                 LocalResponseShape, ActivationShape, DropoutShape, ShortcutShape, EmbeddingShape, RowNormShape,
+                 AttentionShape, RotaryShape, GatedShape, LossShape, DenseLossShape>;
 struct OperationShape : AnyShape {
   using AnyShape::AnyShape;
 };

@@ -61,6 +61,14 @@ struct PlaceRole {
   float base = 0;             // of kRotary
 };
 
+// The arguments of a model's last layer that computes the loss too. In training it computes the gradients at once.
+struct LossCall {
+  ConstSlice input, parameters;
+  Slice d_input, d_parameters;  // empty: not wanted; both are empty in evaluation
+  Slice scratch;
+};
+using LossLayerPlan = ForwardPlan<LossCall>;
+
 class Layer {
  public:
   virtual ~Layer() = default;
@@ -83,6 +91,11 @@ class Layer {
   // Whether the output is the input in another shape. Such a layer is never planned.
   virtual bool is_view() const { return false; }
   virtual std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const = 0;
+  // Plans this layer, the last one of a model of tokens, and the loss as one operation. `smoothing` is LossShape's.
+  // nullptr: the layer cannot.
+  virtual std::unique_ptr<LossLayerPlan> plan_with_loss(Compute&, const LayerUse&, float /*smoothing*/) const {
+    return nullptr;
+  }
 };
 
 // The arguments from which a layer is made.

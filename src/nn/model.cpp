@@ -63,6 +63,7 @@ struct Model::State {
   int classes;
   std::int64_t largest_batch;
   Compute* compute;
+  float smoothing = 0;      // of labels, in training
   bool leaves_out = false;  // leaves out batches whose loss is not finite
   MomentExchange* ranks = nullptr;
   std::optional<EmptyPass> empty_pass;  // set together with `ranks`
@@ -105,7 +106,8 @@ Buffer Model::State::allocate_for(std::int64_t samples, std::size_t size) {
 
 StepPlan& Model::State::plan(std::int64_t samples, bool training) {
   std::unique_ptr<StepPlan>& found = plans[{samples, training}];
-  if (found == nullptr) found = std::make_unique<StepPlan>(graph, *compute, samples, training);
+  if (found == nullptr)
+    found = std::make_unique<StepPlan>(graph, *compute, samples, training, LossSettings{true, smoothing});
   const auto size = static_cast<std::size_t>(found->arena_size());
   if (size > arena.size()) {
     compute->forget_passes();
@@ -164,8 +166,9 @@ void Model::State::leave_out_backward(const StepCall& call, Slice gradients, con
 }
 
 Model::Model(const std::string& specification, ImageShape input, int classes, std::int64_t largest_batch,
-             Compute& compute)
+             Compute& compute, float label_smoothing)
     : state_(new State(build_graph(specification, input, classes), classes, largest_batch, compute)) {
+  state_->smoothing = label_smoothing;
   if (largest_batch > 0) state_->plan(largest_batch, true);
 }
 
@@ -243,7 +246,7 @@ std::int64_t Model::train(const Batch& batch, std::uint64_t seed, ConstSlice par
   const StepCall call{
       compute.begin_pass(kind, inputs), parameters, statistics, statistics, state.arena.slice(), {}, state.ranks};
   plan.forward(call);
-  plan.compute_loss(call);
+  plan.compute_loss(call, gradients);
   if (state.leaves_out && compute.loss_is_not_finite()) {
     state.leave_out_backward(call, gradients, ready);
   } else {
@@ -266,7 +269,7 @@ Score Model::evaluate(const Batch& batch, ConstSlice parameters, ConstSlice stat
   const PassKind kind = state.kind(plan, parameters, statistics, {}, kEvaluation);
   const StepCall call{state.compute->begin_pass(kind, {batch, 0, 0}), parameters, statistics, {}, state.arena.slice()};
   plan.forward(call);
-  plan.compute_loss(call);
+  plan.compute_loss(call, {});
   return score(batch.samples, state.end_pass(labels));
 }
 

@@ -26,6 +26,28 @@ class LinearLayerPlan final : public OperationLayerPlan<LinearPlan> {
   bool has_bias_;
 };
 
+class DenseLossLayerPlan final : public LossLayerPlan {
+ public:
+  DenseLossLayerPlan(std::unique_ptr<DenseLossShape::Plan> plan, const std::vector<TensorInfo>& tensors)
+      : plan_(std::move(plan)), weights_(tensors[0]), bias_(tensors.back()), has_bias_(tensors.size() == 2) {}
+
+  std::int64_t scratch_size() const override { return plan_->scratch_size(); }
+  void forward(const LossCall& call) override {
+    plan_->forward({call.input, part(call.parameters, weights_),
+                    has_bias_ ? part(call.parameters, bias_) : ConstSlice(), call.d_input, gradient(call, weights_),
+                    has_bias_ ? gradient(call, bias_) : Slice(), call.scratch});
+  }
+
+ private:
+  static Slice gradient(const LossCall& call, const TensorInfo& tensor) {
+    return call.d_parameters.empty() ? Slice() : part(call.d_parameters, tensor);
+  }
+
+  const std::unique_ptr<DenseLossShape::Plan> plan_;
+  TensorInfo weights_, bias_;
+  bool has_bias_;
+};
+
 class UnaryLayer final : public Layer {
  public:
   explicit UnaryLayer(UnaryLayerSettings settings) : settings_(std::move(settings)) {}
@@ -46,6 +68,11 @@ class UnaryLayer final : public Layer {
 std::unique_ptr<LayerPlan> make_linear_layer_plan(std::unique_ptr<LinearPlan> plan,
                                                   const std::vector<TensorInfo>& tensors) {
   return std::make_unique<LinearLayerPlan>(std::move(plan), tensors);
+}
+
+std::unique_ptr<LossLayerPlan> make_loss_layer_plan(std::unique_ptr<DenseLossShape::Plan> plan,
+                                                    const std::vector<TensorInfo>& tensors) {
+  return std::make_unique<DenseLossLayerPlan>(std::move(plan), tensors);
 }
 
 std::unique_ptr<Layer> make_unary_layer(UnaryLayerSettings settings) {

@@ -39,6 +39,10 @@ class UnaryLayerPlan : public OperationLayerPlan<UnaryPlan> {
 std::unique_ptr<LayerPlan> make_linear_layer_plan(std::unique_ptr<LinearPlan> plan,
                                                   const std::vector<TensorInfo>& tensors);
 
+// The same for a layer that computes the loss too.
+std::unique_ptr<LossLayerPlan> make_loss_layer_plan(std::unique_ptr<DenseLossShape::Plan> plan,
+                                                    const std::vector<TensorInfo>& tensors);
+
 // A layer without parameters. `plan` plans its operation for a number of samples.
 struct UnaryLayerSettings {
   std::string text;

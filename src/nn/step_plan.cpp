@@ -29,7 +29,7 @@ void ArenaPlanner::release(std::int64_t offset) {
   EAVE_CHECK(taken_.erase(offset) == 1, "nothing was taken at " + std::to_string(offset));
 }
 
-StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, bool training)
+StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, bool training, const LossSettings& loss)
     : graph_(graph),
       compute_(compute),
       samples_(samples),
@@ -39,20 +39,37 @@ StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, b
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Node& node = graph.nodes[i];
     const bool input_gradient = training && wants_gradient_[static_cast<std::size_t>(node.source)];
-    steps_[i].work = node.layer->plan(compute, {samples, training, input_gradient});
+    const LayerUse use{samples, training, input_gradient};
+    if (i + 1 == steps_.size()) plan_loss(use, loss);
+    if (last_layer_) {
+      wants_gradient_.push_back(true);
+      break;
+    }
+    steps_[i].work = node.layer->plan(compute, use);
     if (node.has_projection()) steps_[i].projection = compute.plan(node.projection(samples));
     scratch_size_ = std::max(scratch_size_, steps_[i].work->scratch_size());
     wants_gradient_.push_back(node.parameters_size > 0 || wants_gradient_[static_cast<std::size_t>(node.source)] ||
                               wants_gradient_[static_cast<std::size_t>(std::max(node.skip, 0))]);
   }
-  const std::int64_t outputs = graph.nodes.back().layer->output().size();
-  loss_ = compute.plan(LossShape{samples * graph.targets, outputs / graph.targets, graph.targets});
-  scratch_size_ = std::max(scratch_size_, loss_->scratch_size());
   ArenaPlanner planner;
   scratch_ = planner.take(scratch_size_);
   place_forward(planner);
   if (training) place_backward(planner);
   arena_size_ = planner.peak();
+}
+
+void StepPlan::plan_loss(const LayerUse& use, const LossSettings& settings) {
+  const float smoothing = training_ ? settings.smoothing : 0;
+  if (settings.in_last_layer && graph_.reads_tokens && compute_.device().kind() == DeviceKind::kCpu) {
+    last_layer_ = graph_.nodes.back().layer->plan_with_loss(compute_, use, smoothing);
+  }
+  if (last_layer_) {
+    scratch_size_ = std::max(scratch_size_, last_layer_->scratch_size());
+    return;
+  }
+  const std::int64_t outputs = graph_.nodes.back().layer->output().size();
+  loss_ = compute_.plan(LossShape{samples_ * graph_.targets, outputs / graph_.targets, graph_.targets, smoothing});
+  scratch_size_ = std::max(scratch_size_, loss_->scratch_size());
 }
 
 const Node& StepPlan::owner_of(std::size_t node) const {
@@ -68,7 +85,7 @@ std::int64_t StepPlan::output_size(std::size_t node) const {
 }
 
 void StepPlan::place_forward(ArenaPlanner& planner) {
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
+  for (std::size_t i = 0; i < count_forward(); ++i) {
     Step& step = steps_[i];
     if (step.projection) step.projected = planner.take(output_size(i));
     step.output = planner.take(output_size(i));
@@ -93,8 +110,12 @@ void StepPlan::release_last_uses(ArenaPlanner& planner, std::size_t node) {
 
 // Gradients reuse the places of activations that backward no longer needs.
 void StepPlan::place_backward(ArenaPlanner& planner) {
-  steps_.back().d_outputs = {planner.take(output_size(steps_.size() - 1))};
-  for (std::size_t i = steps_.size(); i-- > 0;) {
+  if (last_layer_) {
+    place_last_gradient(planner);
+  } else {
+    steps_.back().d_outputs = {planner.take(output_size(steps_.size() - 1))};
+  }
+  for (std::size_t i = count_forward(); i-- > 0;) {
     if (!wants_gradient_[i + 1]) continue;
     Step& step = steps_[i];
     const Node& node = graph_.nodes[i];
@@ -119,6 +140,14 @@ void StepPlan::place_backward(ArenaPlanner& planner) {
   }
 }
 
+// The last layer writes it together with the loss, while all activations are still there.
+void StepPlan::place_last_gradient(ArenaPlanner& planner) {
+  const auto source = static_cast<std::size_t>(graph_.nodes.back().source);
+  if (!wants_gradient_[source]) return;
+  steps_.back().d_input = planner.take(input_size(steps_.size() - 1));
+  steps_[source - 1].d_outputs.push_back(steps_.back().d_input);
+}
+
 ConstSlice StepPlan::activation(const StepCall& call, std::size_t index) const {
   return index == 0 ? call.inputs : at(call.arena, steps_[index - 1].output, output_size(index - 1));
 }
@@ -135,7 +164,7 @@ ConstSlice StepPlan::skip(const StepCall& call, std::size_t index) {
 
 ConstSlice StepPlan::forward(const StepCall& call) {
   const Slice scratch = at(call.arena, scratch_, scratch_size_);
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
+  for (std::size_t i = 0; i < count_forward(); ++i) {
     const Node& node = graph_.nodes[i];
     Step& step = steps_[i];
     const Slice saved = training_ && step.saved >= 0 ? at(call.arena, step.saved, step.work->saved_size()) : Slice();
@@ -148,13 +177,25 @@ ConstSlice StepPlan::forward(const StepCall& call) {
                         of_node(call.measured_statistics, node.statistics_at, node.statistics_size),
                         at(call.arena, step.output, output_size(i)), saved, scratch, call.ranks});
   }
-  return activation(call, steps_.size());
+  return last_layer_ ? ConstSlice() : activation(call, steps_.size());
 }
 
-void StepPlan::compute_loss(const StepCall& call) {
+void StepPlan::compute_loss(const StepCall& call, Slice gradients) {
+  if (last_layer_) return run_last_layer(call, gradients);
   const std::size_t last = steps_.size();
   const Slice d_logits = training_ ? at(call.arena, steps_.back().d_outputs.front(), output_size(last - 1)) : Slice();
   loss_->forward({activation(call, last), d_logits, at(call.arena, scratch_, scratch_size_)});
+}
+
+void StepPlan::run_last_layer(const StepCall& call, Slice gradients) {
+  const std::size_t last = steps_.size() - 1;
+  const Node &node = graph_.nodes[last], &owner = owner_of(last);
+  const Step& step = steps_[last];
+  last_layer_->forward({activation(call, static_cast<std::size_t>(node.source)),
+                        of_node(call.parameters, owner.parameters_at, owner.parameters_size),
+                        step.d_input >= 0 ? at(call.arena, step.d_input, input_size(last)) : Slice(),
+                        of_node(gradients, owner.parameters_at, owner.parameters_size),
+                        at(call.arena, scratch_, scratch_size_)});
 }
 
 // Several layers may read this activation. This function adds all parts of its gradient, except the one that the layer
@@ -192,7 +233,7 @@ void StepPlan::backward(const StepCall& call, Slice gradients, const std::functi
     const Node& node = graph_.nodes[i];
     const Node& owner = owner_of(i);
     const Slice d_parameters = of_node(gradients, owner.parameters_at, owner.parameters_size);
-    run_backward(call, i, d_parameters);
+    if (i < count_forward()) run_backward(call, i, d_parameters);
     if (node.parameters_size == 0) continue;
     for (const Padding& padding : node.padding) compute_.fill(at(d_parameters, padding.begin, padding.size), 0);
     ready(d_parameters);

@@ -44,15 +44,23 @@ AnySlice of_node(AnySlice of_model, std::int64_t offset, std::int64_t size) {
                           : of_model.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
 }
 
+struct LossSettings {
+  // Where the device and the last layer can, they compute the loss as one operation, so that the logits of all rows are
+  // never in memory at once. forward() then returns no logits.
+  bool in_last_layer = false;
+  float smoothing = 0;  // in training, as in LossShape
+};
+
 class StepPlan {
  public:
   // `graph` and `compute` must outlive the plan.
-  StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, bool training);
+  StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, bool training, const LossSettings& loss = {});
 
   std::int64_t arena_size() const { return arena_size_; }
-  ConstSlice forward(const StepCall& call);  // returns the logits
-  // Follows forward. Computes the loss and, in training, its gradient for backward.
-  void compute_loss(const StepCall& call);
+  ConstSlice forward(const StepCall& call);  // returns the logits, if there are any
+  // Follows forward. Computes the loss and, in training, what backward needs of its gradient. `gradients` are those
+  // that backward will get.
+  void compute_loss(const StepCall& call, Slice gradients);
   void backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready);
 
  private:
@@ -66,8 +74,11 @@ class StepPlan {
     std::vector<std::int64_t> d_outputs;  // parts of the output's gradient, in the order in which backward makes them
   };
 
+  void plan_loss(const LayerUse& use, const LossSettings& settings);
+  std::size_t count_forward() const { return steps_.size() - (last_layer_ ? 1 : 0); }  // the nodes that forward runs
   void place_forward(ArenaPlanner& planner);
   void place_backward(ArenaPlanner& planner);
+  void place_last_gradient(ArenaPlanner& planner);
   void release_last_uses(ArenaPlanner& planner, std::size_t node);
 
   const Node& owner_of(std::size_t node) const;     // of the parameters that the node reads
@@ -75,6 +86,7 @@ class StepPlan {
   std::int64_t output_size(std::size_t node) const;
   ConstSlice activation(const StepCall& call, std::size_t index) const;
   ConstSlice skip(const StepCall& call, std::size_t node);
+  void run_last_layer(const StepCall& call, Slice gradients);
   void sum_gradients(const StepCall& call, std::size_t node, Slice& d_output, ConstSlice& d_more);
   void run_backward(const StepCall& call, std::size_t node, Slice d_parameters);
 
@@ -84,7 +96,8 @@ class StepPlan {
   bool training_;
   std::vector<Step> steps_;
   std::unique_ptr<LossShape::Plan> loss_;
-  std::vector<bool> wants_gradient_;  // by activation: it depends on parameters
+  std::unique_ptr<LossLayerPlan> last_layer_;  // instead of the last step's work and of loss_
+  std::vector<bool> wants_gradient_;           // by activation: it depends on parameters
   std::int64_t scratch_ = 0, scratch_size_ = 0;
   std::int64_t arena_size_ = 0;
 };

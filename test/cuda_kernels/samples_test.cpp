@@ -75,7 +75,7 @@ TYPED_TEST(CudaSamples, loss_is_that_of_the_cpu) {
       const auto labels = some_labels(rows, classes);
       std::vector<float> d_logits(logits.size());
       const auto expected =
-          cpu::softmax_cross_entropy(logits.data(), labels.data(), rows, classes, 0.25f, d_logits.data());
+          cpu::softmax_cross_entropy(logits.data(), labels.data(), rows, classes, {0.25f}, d_logits.data());
       const Found found = loss_of<T>(stream, rows, classes, rows, logits, labels);
       // The exponential errs by at most 2 units in the last place.
       EXPECT_NEAR(found.totals.loss, expected.loss, 1e-6 * expected.loss + 1e-6);
@@ -93,7 +93,7 @@ TYPED_TEST(CudaSamples, places_without_a_sample_count_for_nothing) {
   const auto logits = some_numbers<T>(70 * 10, 1);
   auto labels = some_labels(70, 10);
   const Found of_50 = loss_of<T>(stream, 70, 10, 50, logits, labels);
-  const auto expected = cpu::softmax_cross_entropy(logits.data(), labels.data(), 50, 10, 0.25f, nullptr);
+  const auto expected = cpu::softmax_cross_entropy(logits.data(), labels.data(), 50, 10, {0.25f}, nullptr);
   EXPECT_NEAR(of_50.totals.loss, expected.loss, 1e-6 * expected.loss);
   EXPECT_EQ(of_50.totals.correct, expected.correct);
   for (std::size_t i = 500; i < 700; ++i) EXPECT_EQ(of_50.d_logits[i], 0);

@@ -46,9 +46,21 @@ struct Case {
     p.relu = finish;
   }
 
+  Case(const Case&) = delete;  // p points into the vectors
+
+  // Puts numbers into c, to which the product is to be added.
+  void add_to_numbers() {
+    p.accumulate = true;
+    before = small_numbers(std::ssize(c), 4);
+    for (std::int64_t i = 0; i < std::ssize(c); ++i) {
+      if (i % p.c_stride < p.columns) c[static_cast<std::size_t>(i)] = before[static_cast<std::size_t>(i)];
+    }
+  }
+
   float expected(std::int64_t row, std::int64_t column) const {
     if (column >= p.columns) return kUntouched;
     float sum = p.bias == nullptr ? 0 : p.bias[column];
+    if (p.accumulate) sum += before[static_cast<std::size_t>(row * p.c_stride + column)];
     for (std::int64_t k = 0; k < p.depth; ++k) {
       sum += p.a[p.a_transposed ? k * p.a_stride + row : row * p.a_stride + k] *
              p.b[p.b_transposed ? column * p.b_stride + k : k * p.b_stride + column];
@@ -59,14 +71,14 @@ struct Case {
   std::string name() const {
     return std::to_string(p.rows) + " x " + std::to_string(p.columns) + " x " + std::to_string(p.depth) +
            (p.a_transposed ? " a transposed" : "") + (p.b_transposed ? " b transposed" : "") +
-           (p.relu ? " bias and relu" : "");
+           (p.relu ? " bias and relu" : "") + (p.accumulate ? " added" : "");
   }
 
   Product p;
-  std::vector<float> a, b, bias, c;
+  std::vector<float> a, b, bias, c, before;
 };
 
-void check(const WideKernels& kernels, Case product) {
+void check(const WideKernels& kernels, const Case& product) {
   const auto size = static_cast<std::size_t>(kernels.multiply_scratch(product.p));
   std::vector<float> scratch(size + 1, std::numeric_limits<float>::quiet_NaN());
   scratch.back() = kUntouched;
@@ -84,7 +96,12 @@ void check_layouts(const WideKernels& kernels, std::int64_t rows, std::int64_t c
   for (const bool a_transposed : {false, true}) {
     for (const bool b_transposed : {false, true}) {
       for (const bool finish : {false, true}) {
-        check(kernels, Case(rows, columns, depth, a_transposed, b_transposed, finish));
+        const Case product(rows, columns, depth, a_transposed, b_transposed, finish);
+        check(kernels, product);
+        if (finish) continue;
+        Case adding(rows, columns, depth, a_transposed, b_transposed, finish);
+        adding.add_to_numbers();
+        check(kernels, adding);
       }
     }
   }
@@ -111,7 +128,7 @@ TEST(WideProducts, are_exact_at_sizes_around_every_tile) {
 TEST(WideProducts, are_exact_where_the_depth_is_cut) {
   if (all_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
   for (const WideKernels* kernels : all_kernels()) {
-    for (const std::int64_t depth : {127, 128, 129, 300, 1024, 1025, 2100}) {
+    for (const std::int64_t depth : {127, 128, 255, 256, 257, 600, 1024, 1025, 2100}) {
       check_layouts(*kernels, 67, 10, depth);
       check_layouts(*kernels, 67, 45, depth);
       check_layouts(*kernels, 20, 130, depth);

@@ -32,9 +32,10 @@ struct TestBatch {
 };
 
 struct TestModel {
-  TestModel(const std::string& text, ImageShape input, int classes, std::int64_t largest_batch, std::uint64_t seed = 1)
+  TestModel(const std::string& text, ImageShape input, int classes, std::int64_t largest_batch, std::uint64_t seed = 1,
+            float label_smoothing = 0)
       : compute(make_cpu_compute(1)),
-        model(text, input, classes, largest_batch, *compute),
+        model(text, input, classes, largest_batch, *compute, label_smoothing),
         parameters(static_cast<std::size_t>(model.parameter_size())),
         gradients(parameters.size()),
         statistics(static_cast<std::size_t>(model.statistics_size())) {

@@ -104,7 +104,10 @@ class Reference {
       return linear_reference(x, classes_, parameters_.data() + tensors_[0].offset, 1, x.channels, nullptr);
     if (word == "attention") {
       const int heads = std::stoi(text.arguments[0]);
-      return attention_reference(x, heads, option(text, "groups", heads));
+      const double rate = number(text, "dropout", 0);
+      return attention_reference(x, heads, option(text, "groups", heads), [&](auto... place) {
+        return rate > 0 ? kept_share(text, rate, x.positions, place...) : 1;
+      });
     }
     if (word == "rotary") {
       const int heads = std::stoi(text.arguments[0]);
@@ -211,6 +214,18 @@ class Reference {
     return y;
   }
 
+  // Eight shares of a row take one block of random words: 16 bits each, the lower half of a word first.
+  double kept_share(const LayerText& text, double rate, std::int64_t positions, std::int64_t sample, std::int64_t head,
+                    std::int64_t position, std::int64_t other) const {
+    const auto index = static_cast<std::uint64_t>(batch_.indices[static_cast<std::size_t>(sample)]);
+    const std::int64_t block = (head * positions + position) * ((positions + 7) / 8) + other / 8;
+    const auto words =
+        random_words({seed_, Purpose::kDropout, static_cast<std::uint32_t>(text.number)},
+                     (static_cast<std::uint64_t>(batch_.step) << 32) ^ index, static_cast<std::uint64_t>(block));
+    const std::uint32_t bits = words[static_cast<std::size_t>(other % 8 / 2)] >> (other % 2 * 16) & 0xffff;
+    return bits >= static_cast<std::uint32_t>(std::lround(rate * 65536)) ? 1 / (1 - rate) : 0;
+  }
+
   // The pattern is eave's own (its distribution and independence are tested elsewhere).
   Images dropout(Images x, const LayerText& text) {
     const float rate = std::stof(text.arguments[0]);
@@ -275,7 +290,7 @@ class Reference {
 
 ReferenceResult reference_loss(const std::string& specification, ImageShape input, int classes, const Batch& batch,
                                std::uint64_t seed, const std::vector<TensorInfo>& tensors,
-                               const std::vector<double>& parameters) {
+                               const std::vector<double>& parameters, double smoothing) {
   Images x(batch.samples, input);
   std::copy_n(batch.inputs.begin(), x.values.size(), x.values.begin());
   const Images logits = Reference(classes, batch, seed, tensors, parameters).run(x, parse_specification(specification));
@@ -287,7 +302,10 @@ ReferenceResult reference_loss(const std::string& specification, ImageShape inpu
     const double* row = logits.values.data() + n * classes;
     double sum = 0;
     for (int c = 0; c < classes; ++c) sum += std::exp(row[c]);
-    result.loss += (std::log(sum) - row[label]) / static_cast<double>(rows);
+    // The cross-entropy with the target (1 − smoothing) · onehot + smoothing / classes.
+    double target = 0;
+    for (int c = 0; c < classes; ++c) target += (smoothing / classes + (c == label ? 1 - smoothing : 0)) * row[c];
+    result.loss += (std::log(sum) - target) / static_cast<double>(rows);
   }
   return result;
 }

@@ -18,6 +18,6 @@ struct ReferenceResult {
 };
 ReferenceResult reference_loss(const std::string& specification, ImageShape input, int classes, const Batch& batch,
                                std::uint64_t seed, const std::vector<TensorInfo>& tensors,
-                               const std::vector<double>& parameters);
+                               const std::vector<double>& parameters, double smoothing = 0);
 
 }  // namespace eave

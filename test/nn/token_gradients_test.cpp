@@ -6,7 +6,7 @@
 
 #include "central_differences.h"
 #include "eave/check.h"
-#include "nn/graph.h"
+#include "nn/step_plan.h"
 #include "reference.h"
 #include "test/allocations.h"
 #include "token_batch.h"
@@ -18,6 +18,7 @@ struct TokenCase {
   std::string name;
   std::string text;
   int positions, vocabulary, samples;
+  float smoothing = 0;
 };
 
 class TokenGradients : public ::testing::TestWithParam<TokenCase> {};
@@ -25,7 +26,7 @@ class TokenGradients : public ::testing::TestWithParam<TokenCase> {};
 TEST_P(TokenGradients, equal_central_differences_in_double) {
   const TokenCase& c = GetParam();
   const ImageShape input{c.positions, 1, 1};
-  TestModel test(c.text, input, c.vocabulary, c.samples);
+  TestModel test(c.text, input, c.vocabulary, c.samples, 1, c.smoothing);
   const TokenBatch data(c.positions, c.vocabulary, c.samples);
   // Larger weights than a model begins with, so that attention looks at some positions more than at others.
   for (std::size_t i = 0; i < test.parameters.size(); ++i) test.parameters[i] += 0.6f * std::sin(3 * float(i) + 1);
@@ -35,11 +36,15 @@ TEST_P(TokenGradients, equal_central_differences_in_double) {
 
   std::vector<double> point(test.parameters.begin(), test.parameters.end());
   const auto loss = [&] {
-    return reference_loss(c.text, input, c.vocabulary, data.batch, 5, test.model.parameters(), point).loss;
+    return reference_loss(c.text, input, c.vocabulary, data.batch, 5, test.model.parameters(), point,
+                          double{c.smoothing})
+        .loss;
   };
   const double here = loss();
   EXPECT_NEAR(score.loss_sum / static_cast<double>(labels), here, 1e-5 * (1 + here));
-  EXPECT_NEAR(test.evaluate(data.batch).loss_sum, score.loss_sum, 1e-5 * (1 + score.loss_sum));
+  if (c.smoothing == 0 && c.text.find("dropout") == std::string::npos) {
+    EXPECT_NEAR(test.evaluate(data.batch).loss_sum, score.loss_sum, 1e-5 * (1 + score.loss_sum));
+  }
   expect_central_differences(test.model.parameters(), point, loss,
                              std::vector<double>(test.gradients.begin(), test.gradients.end()));
 }
@@ -59,6 +64,9 @@ const TokenCase kTokenCases[] = {
     {"attention_of_several_panels", "embedding 2 positions 67; linear 6; attention 2; linear classes", 67, 4, 1},
     {"attention_of_groups", "embedding 4 positions 35; linear 24; attention 4 groups 2; linear classes", 35, 5, 2},
     {"attention_of_one_group", "embedding 4; linear 10; attention 3 groups 1; linear classes", 9, 5, 2},
+    {"attention_with_dropout", "embedding 6 positions 5; linear 24; attention 2 dropout 0.3; linear classes", 5, 6, 3},
+    {"attention_of_several_panels_with_dropout",
+     "embedding 4 positions 67; linear 16; attention 2 groups 1 dropout 0.5; linear classes", 67, 4, 1},
     {"rotary", "embedding 8; linear 24; rotary 2; attention 2; linear classes", 7, 5, 2},
     {"rotary_of_groups", "embedding 4; linear 32; rotary 2 groups 1 base 100; attention 2 groups 1; linear classes", 5,
      5, 2},
@@ -69,6 +77,8 @@ const TokenCase kTokenCases[] = {
      "embedding 8 positions 6; residual(layer_norm; linear 24 no_bias; attention 2; linear 8); residual(layer_norm "
      "no_bias; linear 12; gelu_tanh; linear 8 no_bias); layer_norm; tied_output",
      6, 9, 2},
+    {"smoothed_labels", "embedding 5; linear classes", 4, 7, 3, 0.1f},
+    {"smoothed_labels_of_a_tied_output", "embedding 5; linear 5; tied_output", 4, 13, 3, 0.6f},
 };
 
 INSTANTIATE_TEST_SUITE_P(Layers, TokenGradients, ::testing::ValuesIn(kTokenCases),
@@ -99,6 +109,81 @@ TEST(Tokens, parts_of_a_batch_add_up_to_its_gradient) {
   EXPECT_EQ(parts.correct, all.correct);
   EXPECT_NEAR(parts.loss_sum, all.loss_sum, 1e-5);
   for (std::size_t i = 0; i < sum.size(); ++i) EXPECT_NEAR(sum[i], whole.gradients[i], 1e-6);
+}
+
+// With this vocabulary the logits of a batch are computed in three parts, the last one smaller.
+TEST(Tokens, have_the_same_loss_and_gradients_with_logits_in_parts) {
+  constexpr int kVocabulary = 50257, kPositions = 150;
+  for (const std::string text : {"embedding 4; linear 4; tied_output", "embedding 4; linear classes"}) {
+    const ImageShape input{kPositions, 1, 1};
+    TestModel test(text, input, kVocabulary, 4);
+    const TokenBatch data(kPositions, kVocabulary, 4);
+    const Score score = test.train(data.batch), evaluated = test.evaluate(data.batch);
+    EXPECT_LT(test.model.activation_bytes(), 80 << 20);
+
+    const Graph graph = build_graph(text, input, kVocabulary);
+    StepPlan plan(graph, *test.compute, 4, true);  // with all logits in memory
+    std::vector<float> arena(static_cast<std::size_t>(plan.arena_size())), gradients(test.gradients.size());
+    const float factor = 1.0f / (4 * kPositions);
+    const ConstSlice inputs = test.compute->begin_pass({}, {data.batch, 5, factor});
+    const StepCall call{inputs, test.parameters, {}, {}, arena};
+    EXPECT_EQ(plan.forward(call).size(), std::size_t{4} * kPositions * kVocabulary);
+    plan.compute_loss(call, gradients);
+    plan.backward(call, gradients, [](Slice) {});
+    const LossSum whole = test.compute->loss(test.compute->end_pass());
+    EXPECT_NEAR(score.loss_sum, whole.loss_sum, 1e-9 * whole.loss_sum);
+    EXPECT_EQ(score.correct, whole.correct);
+    EXPECT_NEAR(evaluated.loss_sum, whole.loss_sum, 1e-9 * whole.loss_sum);
+    float largest = 0;
+    for (const float gradient : gradients) largest = std::max(largest, std::abs(gradient));
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      ASSERT_NEAR(test.gradients[i], gradients[i], 1e-6f * largest) << text << " " << i;
+    }
+  }
+}
+
+TEST(Tokens, have_the_same_attention_with_several_threads) {
+  const AttentionShape shape{3, 70, 6, 2, 16, 0.2f, 1};
+  const TokenBatch data(70, 9, 3);
+  std::vector<std::vector<float>> results;
+  for (const int threads : {1, 2, 3}) {
+    const std::unique_ptr<Compute> compute = make_cpu_compute(threads);
+    const auto plan = compute->plan(shape);
+    const auto rows = static_cast<std::size_t>(shape.samples * shape.positions);
+    std::vector<float> input(rows * static_cast<std::size_t>(shape.input_row())), d_input(input.size());
+    std::vector<float> output(rows * static_cast<std::size_t>(shape.output_row())), d_output(output.size());
+    std::vector<float> saved(static_cast<std::size_t>(plan->saved_size()));
+    std::vector<float> scratch(static_cast<std::size_t>(plan->scratch_size()), std::nanf(""));
+    for (std::size_t i = 0; i < input.size(); ++i) input[i] = std::sin(static_cast<float>(i));
+    for (std::size_t i = 0; i < output.size(); ++i) d_output[i] = std::cos(2 * static_cast<float>(i));
+    compute->begin_pass({}, {data.batch, 5, 1});
+    plan->forward({input, output, saved, scratch});
+    plan->backward({input, output, saved, d_output, d_input, scratch});
+    compute->end_pass();
+    output.insert(output.end(), d_input.begin(), d_input.end());
+    results.push_back(output);
+  }
+  EXPECT_EQ(results[1], results[0]);
+  EXPECT_EQ(results[2], results[0]);
+  make_cpu_compute(1);  // the tests that follow use one thread
+}
+
+TEST(Tokens, have_losses_without_smoothing_in_evaluation) {
+  TestModel plain(kBlocks, {6, 1, 1}, 9, 2), smoothed(kBlocks, {6, 1, 1}, 9, 2, 1, 0.3f);
+  const TokenBatch data(6, 9, 2);
+  EXPECT_EQ(smoothed.evaluate(data.batch).loss_sum, plain.evaluate(data.batch).loss_sum);
+  EXPECT_NE(smoothed.train(data.batch).loss_sum, plain.train(data.batch).loss_sum);
+}
+
+// Each rank's samples get the shares that they get in the whole batch.
+TEST(Tokens, are_dropped_alike_in_parts_of_a_batch) {
+  const std::string text = "embedding 8; residual(linear 24; attention 2 dropout 0.4; linear 8); tied_output";
+  TestModel whole(text, {19, 1, 1}, 9, 4), part(text, {19, 1, 1}, 9, 4);
+  const TokenBatch data(19, 9, 4), first(19, 9, 1), others(19, 9, 3, 1);
+  const Score all = whole.train(data.batch);
+  const double parts = part.train(first.batch).loss_sum + part.train(others.batch).loss_sum;
+  EXPECT_NEAR(parts, all.loss_sum, 1e-5);
+  EXPECT_NE(whole.evaluate(data.batch).loss_sum, all.loss_sum);
 }
 
 TEST(Tokens, of_a_batch_without_any_loss_have_gradients_of_0) {

@@ -64,7 +64,9 @@ inline TokenRows row_norm_reference(TokenRows x, bool centred, double epsilon, c
 }
 
 // The matrix of positions × positions, row by row.
-inline TokenRows attention_reference(const TokenRows& x, std::int64_t heads, std::int64_t groups) {
+// factor(sample, head, position, other): what dropout multiplies the share of `other` by.
+template <class Factor>
+TokenRows attention_reference(const TokenRows& x, std::int64_t heads, std::int64_t groups, const Factor& factor) {
   const std::int64_t width = x.channels / (heads + 2 * groups), per_group = heads / groups;
   TokenRows y(x.samples, x.positions, heads * width);
   for (std::int64_t row = 0; row < x.rows(); ++row) {
@@ -80,7 +82,8 @@ inline TokenRows attention_reference(const TokenRows& x, std::int64_t heads, std
         sum += shares.back();
       }
       for (std::int64_t other = first; other <= row; ++other) {
-        const double share = shares[static_cast<std::size_t>(other - first)] / sum;
+        const double share = shares[static_cast<std::size_t>(other - first)] / sum *
+                             factor(row / x.positions, h, row - first, other - first);
         for (std::int64_t c = 0; c < width; ++c) y.at(row, h * width + c) += share * x.at(other, values + c);
       }
     }

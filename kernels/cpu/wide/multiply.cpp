@@ -12,7 +12,7 @@ namespace {
 
 // The depth that is worked on at a time. A panel of it fits the first-level cache, and all rows of b fit the next one.
 // A transposed b is packed and prefetched in whole rows.
-constexpr std::int64_t kDepth = 128;
+constexpr std::int64_t kDepth = 256;
 constexpr std::int64_t kTransposedDepth = 1024;
 // If there are at most this many rows and the depth is at least this, dot products, which pack nothing, cost less than
 // packing a transposed b.
@@ -129,7 +129,8 @@ class Multiplication {
     const std::int64_t column = j * kPanel, columns = p_.columns - column;
     float* c = p_.c + strips_.begin(s) * p_.c_stride + column;
     const float* bias = last_ && p_.bias != nullptr ? p_.bias + column : nullptr;
-    const Tile tile{depth_, strip, panel, count, c, p_.c_stride, !first_, bias, last_ && p_.relu, fetch};
+    const Tile tile{depth_,           strip, panel, count, c, p_.c_stride, !first_ || p_.accumulate, bias,
+                    last_ && p_.relu, fetch};
     if (columns < kPanel) return multiply_edge(tile, strips_.size(s), columns);
     multiply_rows<kTileVectors>(tile, strips_.size(s));
   }
@@ -162,7 +163,7 @@ class Multiplication {
 
 bool suits_dots(const Product& p) {
   return p.b_transposed && !p.a_transposed && p.rows <= kMostDotRows && p.depth >= kLeastDotDepth &&
-         p.bias == nullptr && !p.relu;
+         p.bias == nullptr && !p.relu && !p.accumulate;
 }
 
 }  // namespace

@@ -194,7 +194,7 @@ class Multiplication {
  private:
   // Computes window w. Meanwhile it writes the window before to c: c lies beyond the caches, where writing has to wait.
   void multiply(const Window& w) {
-    if (begin_ > 0) fetch_sums(w);
+    if (adds()) fetch_sums(w);
     const std::int64_t blocks = round_up(w.rows, kBlock) * round_up(w.columns, kBlock);
     for (std::int64_t depth = 0; depth < depth_; depth += streamed_depth(p_)) {
       const std::int64_t here = smaller(streamed_depth(p_), depth_ - depth), begin = begin_ + depth;
@@ -205,7 +205,7 @@ class Multiplication {
         const From a = keeps_a_ ? from(kept_, row, depth) : from(streamed, row, 0);
         const From b = keeps_a_ ? from(streamed, column, 0) : from(kept_, column, depth);
         const MultiplyBlock add_products_to = kMultiplyBlock[w.rows - row > kSide][w.columns - column > kSide];
-        add_products_to(a, b, streamed.steps, begin > 0, w.sums + row * scratch_.sums_stride + column,
+        add_products_to(a, b, streamed.steps, begin > 0 || p_.accumulate, w.sums + row * scratch_.sums_stride + column,
                         scratch_.sums_stride);
         put_rows(rows_at_a_time);
       };
@@ -216,6 +216,9 @@ class Multiplication {
     }
     done_ = w;
   }
+
+  // Whether c holds a part of the sums already.
+  bool adds() const { return begin_ > 0 || p_.accumulate; }
 
   static From from(const Tiles& tiles, std::int64_t at, std::int64_t depth) {
     return {tiles.at(at / kSide, depth / kTileDepth, 0), tiles.steps * kParts * kTileSize};

@@ -8,8 +8,8 @@
 
 namespace eave::cpu {
 
-// c = a · b, plus the bias if given, then max(·, 0) if `relu`. c has rows × columns values, row-major, with rows
-// `c_stride` apart.
+// c = a · b, or c += a · b, plus the bias if given, then max(·, 0) if `relu`. c has rows × columns values, row-major,
+// with rows `c_stride` apart.
 struct Product {
   std::int64_t rows = 0, columns = 0, depth = 0;
   const float* a = nullptr;  // a[row · a_stride + k]; transposed: a[k · a_stride + row]
@@ -22,6 +22,7 @@ struct Product {
   std::int64_t c_stride = 0;
   const float* bias = nullptr;  // nullptr: none
   bool relu = false;
+  bool accumulate = false;  // adds the product to c
 };
 
 // A convolution, relu and a max-pool of pool × pool windows that do not overlap. At most one of pool² outputs of the

@@ -49,6 +49,9 @@ void add_training(CommandLine& line) {
        {"epochs", OptionType::kReal, "5", "passes over the training set, of all ranks together"},
        {"max-steps", OptionType::kInteger, "", "stop after this many steps, even if epochs are left"},
        {"max-samples", OptionType::kInteger, "", "stop when all ranks together have seen this many samples"},
+       {"label-smoothing", OptionType::kReal, "",
+        "share of each label, such as 0.1, to spread evenly over all classes in training; evaluations do not. CPU "
+        "only"},
        {"initial-parameters", OptionType::kPath, "",
         "file of parameters to start from: model.safetensors of a run, a .safetensors file from PyTorch, or weights "
         "with Hugging Face's names for GPT-2 and Llama, or nanoGPT's"},

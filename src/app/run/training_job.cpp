@@ -121,9 +121,10 @@ void TrainingJob::attach_device() { attachment_.emplace(transport_, device_.comp
 void TrainingJob::build_model() {
   plan_.evaluation_batch = values_.integer("evaluation-batch", 1, 1 << 20);
   plan_.passes = static_cast<int>(values_.integer("accumulate", 1, batch_per_rank_));
-  model_ = std::make_unique<Model>(model_specification(values_.text("model")),
-                                   augmentation_.output(data_.train->shape()), data_.train->classes(),
-                                   Accumulation::largest_part(batch_per_rank_, plan_.passes), *device_.compute);
+  const double smoothing = values_.has("label-smoothing") ? real_in(values_, "label-smoothing", 0, 1) : 0;
+  model_ = std::make_unique<Model>(
+      model_specification(values_.text("model")), augmentation_.output(data_.train->shape()), data_.train->classes(),
+      Accumulation::largest_part(batch_per_rank_, plan_.passes), *device_.compute, static_cast<float>(smoothing));
   require_model_of_data();
   if (device_.tuning) device_.tuning->file.save();
 }

@@ -1,36 +1,19 @@
 // Attention on the CPU. A few rows of scores are in memory at a time: the products of a panel of queries with all keys
 // that they see. Backward goes from the last panel, which sees all keys, to the first. So the first products that it
-// writes to the gradients of keys and values reach all of them, and the others are added.
-#include <dnnl.h>
+// writes to the gradients of keys and values reach all of them, and the others are added. With several threads, each
+// takes whole heads, or in backward all heads of a group: so the bits do not depend on the number of threads.
+#include <omp.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "device/cpu/cpu_plans.h"
-#include "device/kernel_arguments.h"
-#include "kernels/cpu/elementwise.h"
+#include "device/cpu/cpu_products.h"
 #include "kernels/cpu/tokens.h"
 
 namespace eave {
 namespace {
 
 constexpr std::int64_t kPanelRows = 32;
-
-// Products by eave's kernels, or by oneDNN's.
-class Multiplier {
- public:
-  explicit Multiplier(const cpu::WideKernels* kernels) : kernels_(kernels) {}
-  std::int64_t scratch(const cpu::Product& p) const { return kernels_ == nullptr ? 0 : kernels_->multiply_scratch(p); }
-  void run(const cpu::Product& p, float* scratch) const {
-    if (kernels_ != nullptr) return kernels_->multiply(p, scratch);
-    check_dnnl(dnnl_sgemm(p.a_transposed ? 'T' : 'N', p.b_transposed ? 'T' : 'N', p.rows, p.columns, p.depth, 1, p.a,
-                          p.a_stride, p.b, p.b_stride, 0, p.c, p.c_stride),
-               "attention");
-  }
-
- private:
-  const cpu::WideKernels* kernels_;
-};
 
 // The matrices of one head: a row is a position.
 struct Head {
@@ -43,7 +26,9 @@ struct HeadGradients {
 class CpuAttention final : public AttentionShape::Plan {
  public:
   CpuAttention(const CpuContext& context, const AttentionShape& shape)
-      : multiplier_(context.kernels),
+      : multiplier_(context.kernels_of_thread),
+        threads_(context.kernels_of_thread == nullptr ? 1 : context.threads),
+        pass_(context.pass),
         s_(shape),
         stride_((shape.positions + 15) / 16 * 16),
         factor_(1 / std::sqrt(static_cast<float>(shape.width))) {
@@ -51,16 +36,15 @@ class CpuAttention final : public AttentionShape::Plan {
       const Panel panel = panel_at(first);
       for (const cpu::Product& product :
            {scores(panel, nullptr, 0, nullptr, nullptr), mixture(panel, nullptr, nullptr, 0, nullptr, 0),
-            back_to_rows(panel, nullptr, nullptr, 0, nullptr, 0)}) {
+            back_to_rows(panel, nullptr, nullptr, 0, nullptr, false),
+            back_to_rows(panel, nullptr, nullptr, 0, nullptr, true)}) {
         product_scratch_ = std::max(product_scratch_, multiplier_.scratch(product));
       }
     }
   }
 
   std::int64_t saved_size() const override { return s_.samples * s_.heads * s_.positions; }
-  std::int64_t scratch_size() const override {
-    return 2 * kPanelRows * stride_ + s_.positions * s_.width + kPanelRows + product_scratch_;
-  }
+  std::int64_t scratch_size() const override { return threads_ * scratch_of_thread(); }
 
   void forward(const AttentionForward& call) override;
   void backward(const AttentionBackward& call) override;
@@ -70,20 +54,28 @@ class CpuAttention final : public AttentionShape::Plan {
   struct Panel {
     std::int64_t first, rows, keys;
   };
+  struct Place {
+    std::int64_t sample, head;
+  };
   struct Scratch {
-    float *scores, *d_scores, *sum, *dots, *product;
+    float *scores, *d_scores, *dropout, *dots, *product;
   };
 
+  std::int64_t scratch_of_thread() const {
+    const std::int64_t size = count_matrices() * kPanelRows * stride_ + kPanelRows + product_scratch_;
+    return (size + 15) / 16 * 16;
+  }
+  int count_matrices() const { return s_.dropout > 0 ? 3 : 2; }  // of a panel: scores, their gradients, dropout
   Panel panel_at(std::int64_t first) const {
     const std::int64_t rows = std::min(kPanelRows, s_.positions - first);
     return {first, rows, first + rows};
   }
-  Scratch split(Slice scratch) const {
-    float* scores = scratch.data();
+  Scratch scratch_of(int thread, Slice of_all) const {
+    float* scores = of_all.data() + thread * scratch_of_thread();
     float* d_scores = scores + kPanelRows * stride_;
-    float* sum = d_scores + kPanelRows * stride_;
-    float* dots = sum + s_.positions * s_.width;
-    return {scores, d_scores, sum, dots, dots + kPanelRows};
+    float* dropout = d_scores + kPanelRows * stride_;
+    float* dots = scores + count_matrices() * kPanelRows * stride_;
+    return {scores, d_scores, s_.dropout > 0 ? dropout : nullptr, dots, dots + kPanelRows};
   }
   template <class AnyHead, class Float>
   AnyHead head_of(Float* sample, std::int64_t head) const {
@@ -114,22 +106,38 @@ class CpuAttention final : public AttentionShape::Plan {
   }
   // The gradient of keys or values: scoresᵀ · rows of queries or d_output.
   cpu::Product back_to_rows(const Panel& panel, const float* scores, const float* rows, std::int64_t rows_stride,
-                            float* result, std::int64_t result_stride) const {
+                            float* gradient, bool adds) const {
     cpu::Product p;
     p.rows = panel.keys, p.columns = s_.width, p.depth = panel.rows;
     p.a = scores, p.a_stride = stride_, p.a_transposed = true;
     p.b = rows, p.b_stride = rows_stride;
-    p.c = result, p.c_stride = result_stride;
+    p.c = gradient, p.c_stride = s_.input_row();
+    p.accumulate = adds;
     return p;
   }
+  void multiply(const cpu::Product& product, const Scratch& scratch) const {
+    multiplier_.run(product, scratch.product, "attention");
+  }
 
-  void forward_head(const Head& head, float* output, float* log_sums, const Scratch& scratch) const;
-  void backward_head(const Head& head, const float* output, const float* log_sums, const float* d_output,
-                     const HeadGradients& gradients, bool adds, const Scratch& scratch) const;
-  void add_back(const Panel& panel, const float* scores, const float* rows, std::int64_t rows_stride, float* gradient,
-                bool adds, const Scratch& scratch) const;
+  void write_dropout(const Place& place, const Panel& panel, float* factors) const;
+  void forward_head(const Place& place, const Head& head, float* output, float* log_sums, const Scratch& scratch) const;
+  void backward_head(const Place& place, const Head& head, const float* output, const float* log_sums,
+                     const float* d_output, const HeadGradients& gradients, bool adds, const Scratch& scratch) const;
+
+  // Calls work(index, scratch) for `count` indices. The threads share them.
+  template <class Work>
+  void for_each(std::int64_t count, Slice scratch, const Work& work) const {
+    if (threads_ == 1) {
+      for (std::int64_t i = 0; i < count; ++i) work(i, scratch_of(0, scratch));
+      return;
+    }
+#pragma omp parallel for num_threads(threads_)
+    for (std::int64_t i = 0; i < count; ++i) work(i, scratch_of(omp_get_thread_num(), scratch));
+  }
 
   Multiplier multiplier_;
+  int threads_;
+  const CpuPass& pass_;
   AttentionShape s_;
   std::int64_t stride_;  // of rows of scores
   float factor_;         // of scores
@@ -137,45 +145,63 @@ class CpuAttention final : public AttentionShape::Plan {
 };
 
 void CpuAttention::forward(const AttentionForward& call) {
-  const Scratch scratch = split(call.scratch);
-  for (std::int64_t sample = 0; sample < s_.samples; ++sample) {
-    const float* input = call.input.data() + sample * s_.positions * s_.input_row();
-    float* output = call.output.data() + sample * s_.positions * s_.output_row();
-    for (std::int64_t h = 0; h < s_.heads; ++h) {
-      float* log_sums = call.saved.empty() ? nullptr : call.saved.data() + (sample * s_.heads + h) * s_.positions;
-      forward_head(head_of<Head>(input, h), output + h * s_.width, log_sums, scratch);
-    }
+  for_each(s_.samples * s_.heads, call.scratch, [&](std::int64_t i, const Scratch& scratch) {
+    const Place place{i / s_.heads, i % s_.heads};
+    const float* input = call.input.data() + place.sample * s_.positions * s_.input_row();
+    float* output = call.output.data() + place.sample * s_.positions * s_.output_row();
+    float* log_sums = call.saved.empty() ? nullptr : call.saved.data() + i * s_.positions;
+    forward_head(place, head_of<Head>(input, place.head), output + place.head * s_.width, log_sums, scratch);
+  });
+}
+
+// The factors of a panel's shares. A row of the matrix of positions × positions begins a block of the random numbers.
+void CpuAttention::write_dropout(const Place& place, const Panel& panel, float* factors) const {
+  const Batch& batch = pass_.inputs->batch;
+  const RandomKey key{pass_.inputs->seed, Purpose::kDropout, s_.layer};
+  const std::uint64_t counter = dropout_counter(batch, place.sample);
+  const std::int64_t blocks = (s_.positions + 7) / 8;
+  for (std::int64_t i = 0; i < panel.rows; ++i) {
+    const auto row = static_cast<std::uint64_t>((place.head * s_.positions + panel.first + i) * blocks);
+    cpu::dropout_factors(key, counter, row, s_.dropout, panel.first + i + 1, factors + i * stride_);
   }
 }
 
-void CpuAttention::forward_head(const Head& head, float* output, float* log_sums, const Scratch& scratch) const {
+void CpuAttention::forward_head(const Place& place, const Head& head, float* output, float* log_sums,
+                                const Scratch& scratch) const {
   const std::int64_t in = s_.input_row(), out = s_.output_row();
   for (std::int64_t first = 0; first < s_.positions; first += kPanelRows) {
     const Panel panel = panel_at(first);
-    multiplier_.run(scores(panel, head.queries + first * in, in, head.keys, scratch.scores), scratch.product);
+    multiply(scores(panel, head.queries + first * in, in, head.keys, scratch.scores), scratch);
     cpu::softmax_scores({panel.rows, first, stride_, factor_}, scratch.scores,
                         log_sums == nullptr ? nullptr : log_sums + first);
-    multiplier_.run(mixture(panel, scratch.scores, head.values, in, output + first * out, out), scratch.product);
+    // Evaluation saves no sums.
+    if (scratch.dropout != nullptr && log_sums != nullptr) {
+      write_dropout(place, panel, scratch.dropout);
+      for (std::int64_t i = 0; i < panel.rows; ++i) {
+        float* const row = scratch.scores + i * stride_;
+        cpu::multiply(row, scratch.dropout + i * stride_, row, first + i + 1);
+      }
+    }
+    multiply(mixture(panel, scratch.scores, head.values, in, output + first * out, out), scratch);
   }
 }
 
 void CpuAttention::backward(const AttentionBackward& call) {
-  const Scratch scratch = split(call.scratch);
   const std::int64_t heads_of_group = s_.heads / s_.groups;
-  for (std::int64_t sample = 0; sample < s_.samples; ++sample) {
-    const std::int64_t at = sample * s_.positions;
-    for (std::int64_t h = 0; h < s_.heads; ++h) {
+  for_each(s_.samples * s_.groups, call.scratch, [&](std::int64_t i, const Scratch& scratch) {
+    const std::int64_t sample = i / s_.groups, at = sample * s_.positions, first = i % s_.groups * heads_of_group;
+    for (std::int64_t h = first; h < first + heads_of_group; ++h) {
       const std::int64_t place = at * s_.output_row() + h * s_.width;
-      backward_head(head_of<Head>(call.input.data() + at * s_.input_row(), h), call.output.data() + place,
+      backward_head({sample, h}, head_of<Head>(call.input.data() + at * s_.input_row(), h), call.output.data() + place,
                     call.saved.data() + (sample * s_.heads + h) * s_.positions, call.d_output.data() + place,
-                    head_of<HeadGradients>(call.d_input.data() + at * s_.input_row(), h), h % heads_of_group != 0,
-                    scratch);
+                    head_of<HeadGradients>(call.d_input.data() + at * s_.input_row(), h), h > first, scratch);
     }
-  }
+  });
 }
 
-void CpuAttention::backward_head(const Head& head, const float* output, const float* log_sums, const float* d_output,
-                                 const HeadGradients& gradients, bool adds, const Scratch& scratch) const {
+void CpuAttention::backward_head(const Place& place, const Head& head, const float* output, const float* log_sums,
+                                 const float* d_output, const HeadGradients& gradients, bool adds,
+                                 const Scratch& scratch) const {
   const std::int64_t in = s_.input_row(), out = s_.output_row();
   for (std::int64_t first = (s_.positions - 1) / kPanelRows * kPanelRows; first >= 0; first -= kPanelRows) {
     const Panel panel = panel_at(first);
@@ -183,27 +209,15 @@ void CpuAttention::backward_head(const Head& head, const float* output, const fl
     for (std::int64_t i = 0; i < panel.rows; ++i) {
       scratch.dots[i] = cpu::dot(output + (first + i) * out, d_rows + i * out, s_.width);
     }
-    multiplier_.run(scores(panel, queries, in, head.keys, scratch.scores), scratch.product);
-    multiplier_.run(scores(panel, d_rows, out, head.values, scratch.d_scores), scratch.product);
+    multiply(scores(panel, queries, in, head.keys, scratch.scores), scratch);
+    multiply(scores(panel, d_rows, out, head.values, scratch.d_scores), scratch);
+    if (scratch.dropout != nullptr) write_dropout(place, panel, scratch.dropout);
     cpu::softmax_scores_gradient({panel.rows, first, stride_, factor_}, scratch.scores, log_sums + first, scratch.dots,
-                                 scratch.d_scores);
-    multiplier_.run(mixture(panel, scratch.d_scores, head.keys, in, gradients.queries + first * in, in),
-                    scratch.product);
-    add_back(panel, scratch.d_scores, queries, in, gradients.keys, adds, scratch);
-    add_back(panel, scratch.scores, d_rows, out, gradients.values, adds, scratch);
+                                 scratch.dropout, scratch.d_scores);
+    multiply(mixture(panel, scratch.d_scores, head.keys, in, gradients.queries + first * in, in), scratch);
+    multiply(back_to_rows(panel, scratch.d_scores, queries, in, gradients.keys, adds), scratch);
+    multiply(back_to_rows(panel, scratch.scores, d_rows, out, gradients.values, adds), scratch);
     adds = true;
-  }
-}
-
-void CpuAttention::add_back(const Panel& panel, const float* scores, const float* rows, std::int64_t rows_stride,
-                            float* gradient, bool adds, const Scratch& scratch) const {
-  const std::int64_t in = s_.input_row();
-  if (!adds) {
-    return multiplier_.run(back_to_rows(panel, scores, rows, rows_stride, gradient, in), scratch.product);
-  }
-  multiplier_.run(back_to_rows(panel, scores, rows, rows_stride, scratch.sum, s_.width), scratch.product);
-  for (std::int64_t i = 0; i < panel.keys; ++i) {
-    cpu::add(gradient + i * in, scratch.sum + i * s_.width, gradient + i * in, s_.width);
   }
 }
 

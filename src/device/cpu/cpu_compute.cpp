@@ -13,7 +13,10 @@ namespace {
 class CpuCompute final : public Compute {
  public:
   CpuCompute(int threads, const cpu::WideKernels* kernels) {
-    context_.kernels = kernels;
+    context_.threads = threads;
+    // The wide kernels use one thread. With several threads, oneDNN's operations share the work.
+    context_.kernels = threads > 1 ? nullptr : kernels;
+    context_.kernels_of_thread = kernels;
     prepare_compute_thread(threads);
   }
 
@@ -69,8 +72,7 @@ class CpuCompute final : public Compute {
 
 std::unique_ptr<Compute> make_cpu_compute(int threads) {
   const auto kernels = cpu::wide_kernels();
-  // The wide kernels use one thread. With several threads, oneDNN's operations share the work.
-  return std::make_unique<CpuCompute>(threads, threads > 1 || kernels.empty() ? nullptr : kernels.front());
+  return std::make_unique<CpuCompute>(threads, kernels.empty() ? nullptr : kernels.front());
 }
 
 void check_dnnl(dnnl_status_t status, const char* what) {

@@ -12,10 +12,8 @@ void drop_out(const CpuPass& pass, const DropoutShape& shape, const float* from,
   const Batch& batch = pass.inputs->batch;
   const RandomKey key{pass.inputs->seed, Purpose::kDropout, shape.layer};
   for (std::int64_t sample = 0; sample < shape.samples; ++sample) {
-    // The step is in the upper half of the counter and the sample's index in the lower: 2^32 of each.
-    const auto index = static_cast<std::uint64_t>(batch.indices[static_cast<std::size_t>(sample)]);
-    const std::uint64_t counter = (static_cast<std::uint64_t>(batch.step) << 32) ^ index;
-    cpu::dropout(key, counter, shape.rate, shape.size, from + sample * shape.size, into + sample * shape.size);
+    cpu::dropout(key, dropout_counter(batch, sample), shape.rate, shape.size, from + sample * shape.size,
+                 into + sample * shape.size);
   }
 }
 
@@ -73,7 +71,8 @@ std::unique_ptr<LossShape::Plan> make_cpu_plan(CpuContext& context, const LossSh
   return make_plan_of<LossForward>([shape, &pass = context.pass](const LossForward& call) {
     const auto cross_entropy = shape.targets > 1 ? cpu::token_cross_entropy : cpu::softmax_cross_entropy;
     const auto totals = cross_entropy(call.logits.data(), pass.inputs->batch.labels.data(), shape.rows, shape.classes,
-                                      pass.inputs->loss_factor, array<float>(call.d_logits));
+                                      {pass.inputs->loss_factor, call.d_logits.empty() ? 0 : shape.smoothing},
+                                      array<float>(call.d_logits));
     pass.loss() = {totals.loss, totals.correct};
   });
 }

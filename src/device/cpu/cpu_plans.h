@@ -26,12 +26,16 @@ struct CpuPass {
 struct CpuContext {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
+  int threads = 1;
   const cpu::WideKernels* kernels = nullptr;  // nullptr: plans use oneDNN's operations instead
+  // The same also if there are several threads, for plans that give each thread work of its own.
+  const cpu::WideKernels* kernels_of_thread = nullptr;
   CpuPass pass;
 };
 
-// cpu_dense.cpp and cpu_pooled_convolution.cpp
+// cpu_dense.cpp, cpu_dense_loss.cpp and cpu_pooled_convolution.cpp
 std::unique_ptr<LinearPlan> make_cpu_plan(CpuContext& context, const DenseShape& shape);
+std::unique_ptr<DenseLossShape::Plan> make_cpu_plan(CpuContext& context, const DenseLossShape& shape);
 std::unique_ptr<LinearPlan> make_cpu_plan(CpuContext& context, const ConvolutionShape& shape);
 // cpu_batch_norm.cpp
 std::unique_ptr<BatchNormShape::Plan> make_cpu_plan(CpuContext& context, const BatchNormShape& shape);
@@ -50,6 +54,12 @@ std::unique_ptr<RowNormShape::Plan> make_cpu_plan(CpuContext& context, const Row
 std::unique_ptr<AttentionShape::Plan> make_cpu_plan(CpuContext& context, const AttentionShape& shape);
 std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const RotaryShape& shape);
 std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const GatedShape& shape);
+
+// The counter of a sample's dropout. The step is in the upper half and the sample's index in the lower: 2^32 of each.
+inline std::uint64_t dropout_counter(const Batch& batch, std::int64_t sample) {
+  const auto index = static_cast<std::uint64_t>(batch.indices[static_cast<std::size_t>(sample)]);
+  return (static_cast<std::uint64_t>(batch.step) << 32) ^ index;
+}
 
 // Throws std::bad_alloc if oneDNN is out of memory, and Error(kInternal) with oneDNN's status for any other failure.
 // `what` names the call, for the message.

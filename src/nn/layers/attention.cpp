@@ -1,5 +1,6 @@
 // Causal self-attention of several heads (Vaswani et al. 2017). It has no parameters: its input has the queries of all
 // heads, then the keys and the values, as a linear layer before it gives them.
+#include "eave/check.h"
 #include "nn/operation_layer.h"
 #include "nn/token_layers.h"
 
@@ -28,6 +29,10 @@ class Attention final : public Layer {
   }
   PlaceRole place_role() const override { return {PlaceRole::Kind::kAttention, shape_}; }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
+    if (shape_.dropout > 0 && compute.device().kind() != DeviceKind::kCpu) {
+      throw Error(ExitCode::kConfiguration,
+                  "model: '" + text_ + "': attention drops shares on the CPU only: give --device cpu, or no dropout");
+    }
     AttentionShape shape = shape_;
     shape.samples = use.samples;
     return std::make_unique<AttentionPlan>(compute.plan(shape));
@@ -40,13 +45,17 @@ class Attention final : public Layer {
 
 std::unique_ptr<Layer> make_attention(const LayerContext& context) {
   ArgumentReader arguments(context.text);
-  const AttentionShape shape = read_heads(context, arguments);
+  AttentionShape shape = read_heads(context, arguments);
+  if (arguments.take_word("dropout")) shape.dropout = arguments.take_fraction("the share of dropped shares");
+  shape.layer = static_cast<std::uint32_t>(context.text.number);
   arguments.finish();
   return std::make_unique<Attention>(context.text, shape);
 }
 
 }  // namespace
 
-LayerKind describe_layer_attention() { return {"attention", "", "attention HEADS [groups G]", make_attention}; }
+LayerKind describe_layer_attention() {
+  return {"attention", "", "attention HEADS [groups G] [dropout RATE]", make_attention};
+}
 
 }  // namespace eave

@@ -37,12 +37,19 @@ class Linear final : public Layer {
     return relu_ = true;
   }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
-    const std::int64_t rows = use.samples * s_.input.height * s_.input.width;
-    const DenseShape shape{rows, s_.input.channels, s_.outputs, relu_, use.training, use.input_gradient, s_.bias};
-    return make_linear_layer_plan(compute.plan(shape), tensors_);
+    return make_linear_layer_plan(compute.plan(shape(use)), tensors_);
+  }
+  std::unique_ptr<LossLayerPlan> plan_with_loss(Compute& compute, const LayerUse& use, float smoothing) const override {
+    if (relu_) return nullptr;
+    return make_loss_layer_plan(compute.plan(DenseLossShape{shape(use), smoothing}), tensors_);
   }
 
  private:
+  DenseShape shape(const LayerUse& use) const {
+    const std::int64_t rows = use.samples * s_.input.height * s_.input.width;
+    return {rows, s_.input.channels, s_.outputs, relu_, use.training, use.input_gradient, s_.bias};
+  }
+
   LinearSettings s_;
   bool relu_ = false;
   std::vector<TensorInfo> tensors_;

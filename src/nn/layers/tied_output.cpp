@@ -12,16 +12,25 @@ class TiedOutput final : public Layer {
   std::string describe() const override { return "tied_output"; }
   ImageShape output() const override { return {input_.height, input_.width, classes_}; }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
+    return make_linear_layer_plan(compute.plan(shape(use)), {table()});
+  }
+  std::unique_ptr<LossLayerPlan> plan_with_loss(Compute& compute, const LayerUse& use, float smoothing) const override {
+    return make_loss_layer_plan(compute.plan(DenseLossShape{shape(use), smoothing}), {table()});
+  }
+
+ private:
+  DenseShape shape(const LayerUse& use) const {
     DenseShape shape{use.samples * input_.height * input_.width, input_.channels, classes_};
     shape.training = use.training;
     shape.input_gradient = use.input_gradient;
     shape.bias = false;
     shape.transposed = true;
-    // The table is the first tensor of the embedding.
-    return make_linear_layer_plan(compute.plan(shape), {make_tensor("weight", {classes_, input_.channels})});
+    return shape;
   }
+  TensorInfo table() const {
+    return make_tensor("weight", {classes_, input_.channels});
+  }  // the embedding's first tensor
 
- private:
   ImageShape input_;
   int classes_;
 };

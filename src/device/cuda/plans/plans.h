@@ -56,6 +56,7 @@ std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ActivationSha
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const DropoutShape& shape);
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ShortcutShape& shape);
 std::unique_ptr<LossShape::Plan> make_plan(const Context& context, const LossShape& shape);
+std::unique_ptr<DenseLossShape::Plan> make_plan(const Context& context, const DenseLossShape& shape);  // throws
 // token_plans.cpp. They throw Error(kConfiguration), which names --device cpu.
 std::unique_ptr<EmbeddingShape::Plan> make_plan(const Context& context, const EmbeddingShape& shape);
 std::unique_ptr<RowNormShape::Plan> make_plan(const Context& context, const RowNormShape& shape);
