@@ -115,6 +115,8 @@ class TrainingRun {
       keep([&] { write_file_atomically(folder() / "exchanges.order", report.order); });
     }
     RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), result);
+    if (const TokenDataset* text = job_->parts().data.train->tokens())
+      summary.tokens = summary.samples * text->context();
     summary.overlap = overlap;
     summary.rollbacks = context_.rollbacks;
     summary.exchanges = report.exchanges;

@@ -161,6 +161,12 @@ void keep_first_metric(Comparison& comparison) {
   });
 }
 
+std::int64_t shared_tokens_per_sample(const std::vector<RunRecord>& runs) {
+  const std::int64_t first = runs.empty() ? 0 : runs.front().tokens_per_sample;
+  const auto has_it = [&](const RunRecord& run) { return run.tokens_per_sample == first; };
+  return std::ranges::all_of(runs, has_it) ? first : 0;
+}
+
 }  // namespace
 
 std::optional<Reached> reach(const RunRecord& run, double accuracy) {
@@ -184,6 +190,7 @@ Comparison compare_runs(RunList list, std::optional<double> target) {
   comparison.runs = std::move(list.runs);
   comparison.left_out = std::move(list.left_out);
   keep_first_metric(comparison);
+  comparison.tokens_per_sample = shared_tokens_per_sample(comparison.runs);
   if (target && is_accuracy(comparison.metric) && !(*target >= 0 && *target < 1))
     throw Error(ExitCode::kUsage,
                 "--target " + number_text(*target) + ": expected at least 0 and below 1, as the runs have an accuracy");

@@ -26,6 +26,8 @@ constexpr std::array kHeader = std::to_array<FieldRange>({
     {"parameters", kWhole, 0, kMostWhole},
     {"train_samples", kWhole, 0, kMostWhole},
     {"test_samples", kWhole, 0, kMostWhole},
+    {"test_labels", kWhole, 0, kMostWhole},
+    {"tokens_per_sample", kWhole, 0, kMostWhole},
     {"classes", kWhole, 0, kMostWhole},
     {"ranks[].rank", kWhole, 0, kMostWhole},
     {"ranks[].class_histogram[]", kWhole, 0, kMostWhole},
@@ -73,6 +75,7 @@ constexpr std::array kEvaluation = std::to_array<FieldRange>({
     {"validation.loss", kRealOrNull, -kMostReal, kMostReal},
     {"validation.accuracy", kReal, 0, 1},
     {"validation.score", kReal, -kMostReal, kMostReal},
+    {"bits_per_byte", kReal, 0, kMostReal},
 });
 
 // The ranges of its `evaluation` are in a table of their own.
@@ -89,6 +92,8 @@ constexpr std::array kSummary = std::to_array<FieldRange>({
     {"steps", kWhole, 0, kMostWhole},
     {"epochs", kReal, 0, kMostSeconds},
     {"samples", kWhole, 0, kMostWhole},
+    {"tokens", kWhole, 0, kMostWhole},
+    {"tokens_per_second", kReal, 0, kMostReal},
     {"peak_memory_bytes", kWhole, 0, kMostWhole},
     {"exchanges", kWhole, 0, kMostWhole},
     {"staleness[]", kWhole, 0, kMostWhole},
