@@ -10,6 +10,7 @@
 #include "eave/agreement.h"
 #include "eave/job.h"
 #include "eave/transport.h"
+#include "report/record/summary.h"
 #include "report/text/terminal.h"
 
 namespace eave {
@@ -169,8 +170,8 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
 }
 
 std::string describe_totals(const RunSummary& summary) {
-  return describe_nonfinite(summary) + describe_rollbacks(summary) + describe_staleness(summary) +
-         describe_checkpoints(summary);
+  return language_lines({summary}) + describe_nonfinite(summary) + describe_rollbacks(summary) +
+         describe_staleness(summary) + describe_checkpoints(summary);
 }
 
 }  // namespace eave

@@ -13,6 +13,7 @@
 #include "app/options/shared_options.h"
 #include "app/resume/checkpoint_location.h"
 #include "app/resume/resumption.h"
+#include "app/run/language_measures.h"
 #include "app/run/rank_guard.h"
 #include "app/run/run_reporter.h"
 #include "app/run/run_settings.h"
@@ -115,8 +116,7 @@ class TrainingRun {
       keep([&] { write_file_atomically(folder() / "exchanges.order", report.order); });
     }
     RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), result);
-    if (const TokenDataset* text = job_->parts().data.train->tokens())
-      summary.tokens = summary.samples * text->context();
+    if (is_first()) add_language_measures(summary, job_->parts(), values_);
     summary.overlap = overlap;
     summary.rollbacks = context_.rollbacks;
     summary.exchanges = report.exchanges;

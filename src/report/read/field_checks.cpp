@@ -94,6 +94,8 @@ constexpr std::array kSummary = std::to_array<FieldRange>({
     {"samples", kWhole, 0, kMostWhole},
     {"tokens", kWhole, 0, kMostWhole},
     {"tokens_per_second", kReal, 0, kMostReal},
+    {"flops_per_core", kReal, 0, kMostReal},
+    {"share_of_peak", kReal, 0, kMostReal},
     {"peak_memory_bytes", kWhole, 0, kMostWhole},
     {"exchanges", kWhole, 0, kMostWhole},
     {"staleness[]", kWhole, 0, kMostWhole},

@@ -121,6 +121,8 @@ RunSummary summary_from(const Json& object) {
   fields.take("epochs", summary.epochs);
   fields.take("samples", summary.samples);
   fields.take_if_there("tokens", summary.tokens);
+  if (fields.has("flops_per_core")) summary.flops_per_core = fields.number("flops_per_core");
+  if (fields.has("share_of_peak")) summary.share_of_peak = fields.number("share_of_peak");
   fields.take("seconds", summary.seconds);
   fields.take("samples_per_second", summary.samples_per_second);
   fields.take("bytes_per_rank", summary.bytes_per_rank);
@@ -193,6 +195,8 @@ Json to_json(const RunSummary& summary) {
     object["tokens"] = summary.tokens;
     object["tokens_per_second"] = tokens_per_second(summary);
   }
+  if (summary.flops_per_core) object["flops_per_core"] = *summary.flops_per_core;
+  if (summary.share_of_peak) object["share_of_peak"] = *summary.share_of_peak;
   if (summary.rollbacks > 0) object["rollbacks"] = summary.rollbacks;
   if (summary.repaired > 0) object["repaired"] = summary.repaired;
   if (summary.nonfinite > 0) object["nonfinite"] = summary.nonfinite;
@@ -307,6 +311,20 @@ std::string summary_table(const std::vector<RunSummary>& summaries) {
   std::string table = aligned(lines[0], widths) + aligned(rule, widths);
   for (std::size_t i = 1; i < lines.size(); ++i) table += aligned(lines[i], widths);
   return table;
+}
+
+std::string language_lines(const std::vector<RunSummary>& summaries) {
+  std::string text;
+  for (const RunSummary& row : summaries) {
+    if (row.tokens == 0) continue;
+    if (summaries.size() > 1) text += printable(row.communicator) + ": ";
+    text += "test loss " + loss_text(row.evaluation.center.loss);
+    if (row.evaluation.bits_per_byte) text += format(", %.4g bits per byte", *row.evaluation.bits_per_byte);
+    if (row.flops_per_core) text += format("; %.3g GFLOP/s per core", 1e-9 * *row.flops_per_core);
+    if (row.share_of_peak) text += format(", %.0f %% of its FMA peak", 100 * *row.share_of_peak);
+    text += "\n";
+  }
+  return text;
 }
 
 }  // namespace eave

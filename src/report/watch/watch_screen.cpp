@@ -92,6 +92,8 @@ std::string title_of(const Metric& metric) {
   return is_accuracy(metric) ? "test accuracy in %" : "test " + metric.name;
 }
 
+constexpr const char* kBitsPerByte = "bits/B";
+
 // In order of importance: the last ones are dropped first if there is not enough room.
 const std::vector<Column> kColumns = {
     {"epoch", [](const EvaluationRecord& record) { return format("%.2f", record.epoch); }, false},
@@ -104,6 +106,11 @@ const std::vector<Column> kColumns = {
      },
      false},
     {"loss", [](const EvaluationRecord& record) { return loss_text(record.center.loss); }, false},
+    {kBitsPerByte,
+     [](const EvaluationRecord& record) {
+       return record.bits_per_byte ? format("%.4g", *record.bits_per_byte) : std::string("-");
+     },
+     false},
     {"distance", [](const EvaluationRecord& record) { return format("%.3g", record.distance_mean); }, true},
     {"step", [](const EvaluationRecord& record) { return format("%lld", static_cast<long long>(record.step)); }, false},
 };
@@ -125,6 +132,7 @@ Texts evaluation_table(const std::vector<EvaluationRecord>& records, int columns
       std::ranges::any_of(records, [](const EvaluationRecord& record) { return record.workers.has_value(); });
   for (const Column& column : kColumns) {
     if (column.is_of_workers && !have_workers) continue;
+    if (column.title == kBitsPerByte && !records.back().bits_per_byte) continue;
     if ((column.is_of_several && !are_several) || (std::string(column.title) == "valid." && !are_validated)) continue;
     if (static_cast<int>(lines[0].size()) + kWidth > columns) break;
     const bool is_test = std::string(column.title) == "center" && !are_several;
