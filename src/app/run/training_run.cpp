@@ -252,7 +252,8 @@ class TrainingRun {
 
   KeptLines what_is_kept() const {
     const TrainingPlan& plan = job_->plan();
-    return {resumption_->found.manifest.samples, plan.has_ended || plan.first_step == plan.steps};
+    return {resumption_->found.manifest.samples, plan.has_ended || plan.first_step == plan.steps,
+            metric_of(job_->parts().data)};
   }
 
   void announce() {

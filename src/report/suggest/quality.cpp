@@ -93,7 +93,8 @@ Quality quality_of(const SuggestQuestion& question, const PlanMethod& method) {
   const double behind = goodness(metric, theirs) - goodness(metric, ours);
   quality.is_known = true;
   quality.is_one_run_each = own.values.size() == 1 && reference.values.size() == 1;
-  quality.sentence = "after the same samples: " + text_of(method.name, own, metric) + ", " +
+  quality.sentence = (is_accuracy(metric) ? "" : "test " + metric.name + " ") +
+                     "after the same samples: " + text_of(method.name, own, metric) + ", " +
                      text_of(question.methods.front().name, reference, metric);
   if (quality.why_not.empty() && behind > least && !may_be_chance(reference, own, metric))
     quality.why_not = quality.sentence;

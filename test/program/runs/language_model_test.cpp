@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "data/tokens/byte_pairs.h"
+#include "data/tokens/vocabulary_files.h"
 #include "test/program/expectations.h"
 
 namespace eave {
