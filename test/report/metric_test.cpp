@@ -7,6 +7,7 @@
 
 #include "report/compare/comparison.h"
 #include "report/page/page_data.h"
+#include "report/record/run_directory.h"
 #include "report/record/summary.h"
 #include "report/text/report_tables.h"
 #include "report/watch/watch_screen.h"
@@ -65,6 +66,17 @@ TEST(MetricFiles, of_accuracy_keep_format_1) {
   EXPECT_NE(text.find(R"("format":1)"), std::string::npos);
   EXPECT_EQ(text.find("metric"), std::string::npos);
   EXPECT_EQ(text.find("score"), std::string::npos);
+}
+
+TEST(MetricFiles, of_a_run_are_not_gone_on_with_by_another_metric) {
+  const MadeRuns place;
+  make_run(place, "run", {.accuracies = {0.5}, .finishes = false});
+  const std::string before = place.read("run/metrics.jsonl");
+  expect_error(ExitCode::kBadData,
+               "this run was judged by accuracy, and this version of eave judges it by perplexity: go on with the "
+               "version that began it",
+               [&] { reopen_run_directory(OutputFolder(place.path() / "run"), {.metric = kPerplexity}); });
+  EXPECT_EQ(place.read("run/metrics.jsonl"), before);
 }
 
 TEST(MetricFiles, are_refused_if_the_lines_disagree_about_the_metric) {

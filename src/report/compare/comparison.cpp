@@ -87,6 +87,13 @@ std::optional<double> common_target(const Metric& metric, const std::vector<Vari
   return percent / 100;
 }
 
+// A perplexity of text is an exp, so its interval is that of the loss.
+ValueRange range_of_scores(const std::vector<RunRecord>& runs) {
+  if (runs.empty()) return ValueRange::kAny;
+  if (is_accuracy(runs.front().metric)) return ValueRange::kShare;
+  return runs.front().tokens_per_sample > 0 ? ValueRange::kPositive : ValueRange::kAny;
+}
+
 // Each of these functions fills the fields of Variant that its name says. The baseline of a speed-up is the fastest
 // chosen one-rank variant, of any method, with the same batch per rank on the same machine (share_machine).
 void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& runs) {
@@ -96,7 +103,7 @@ void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& 
       return over_finished(variant, runs, value, range);
     };
     const auto accuracy = [](const RunRecord& run) -> Value { return run.summary->evaluation.center.accuracy; };
-    const ValueRange range = runs.empty() || !is_accuracy(runs.front().metric) ? ValueRange::kAny : ValueRange::kShare;
+    const ValueRange range = range_of_scores(runs);
     variant.accuracy = of(accuracy, range);
     variant.validation = of(last_validation, range);
     for (const std::size_t run : variant.finished) {

@@ -23,13 +23,11 @@ std::string or_nothing(const std::optional<Estimate>& value, const Text& text) {
 }
 
 std::string score_with_interval(const Metric& metric, const Estimate& value) {
-  if (!is_accuracy(metric)) {
-    const std::string score = score_text(metric, value.mean);
-    return value.high ? score + format(" +- %.2g", *value.high - value.mean) : score;
-  }
-  const std::string mean = format("%.2f %%", 100 * value.mean);
+  const std::string mean = score_text(metric, value.mean);
   if (!value.high) return mean;
   const double half = (*value.high - *value.low) / 2, shift = std::abs((*value.high + *value.low) / 2 - value.mean);
+  if (!is_accuracy(metric))
+    return mean + (shift > half / 5 ? format(" (%.4g to %.4g)", *value.low, *value.high) : format(" +- %.2g", half));
   if (shift > half / 5) return mean + format(" (%.2f to %.2f)", 100 * *value.low, 100 * *value.high);
   return mean + format(" +- %.2f", 100 * half);
 }
