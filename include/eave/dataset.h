@@ -40,6 +40,7 @@ class TokenDataset : public Dataset {
   // Writes the context() tokens of a window and the label of its last token, each in [0, classes()). After the
   // end of the text it writes kNoLabel; each window has at least one token and its label.
   virtual void read_tokens(std::int64_t index, std::span<std::int32_t> tokens) const = 0;
+  std::int64_t labels() const;  // in all windows; only the last window may have fewer than context()
   ImageShape shape() const final { return {context(), 1, 1}; }
   const TokenDataset* tokens() const final { return this; }
   std::int32_t label(std::int64_t index) const final;                         // throws Error(kInternal)
@@ -57,7 +58,8 @@ struct DataSplit {
   std::vector<std::string> class_names = {};  // names of labels 0, 1 and so on; empty if the set has none
   // Distinguishes the data from other data of the same size. A run that is resumed must find the same identity.
   std::string identity = {};
-  std::string note = {};  // a line for the card: the origin of the test set; "" if there is nothing to say
+  std::int64_t test_bytes = 0;  // bytes of text in the test set; 0 if the samples are images, or this is not known
+  std::string note = {};        // a line for the card: the origin of the test set; "" if there is nothing to say
   std::vector<std::string> warnings = {};
   int reading_threads = 1;  // threads that each loader reads with; more if reading a sample is slow (decoding files)
   // Not nullptr if a device holds the images too. Then their batches have no inputs (Batch::images).

@@ -29,8 +29,8 @@ struct StepRecord {
   std::int64_t nonfinite = 0;  // number of these steps that were left out, because loss or gradient was not finite
 };
 
-// The number by which models of a run are judged, besides their loss. `eave train` records accuracy. A program with a
-// training loop of its own may record another, such as perplexity.
+// The number by which models of a run are judged, besides their loss. `eave train` records accuracy, and perplexity if
+// the data is text. A program with a training loop of its own may record another.
 struct Metric {
   std::string name = "accuracy";
   bool lower_is_better = false;
@@ -39,7 +39,7 @@ struct Metric {
 
 // Loss and accuracy of one model on the whole test set, from the same forward passes.
 struct ModelScore {
-  double loss = 0;
+  double loss = 0;      // mean over labels: of images, or of tokens that have a next token
   double accuracy = 0;  // 0–1; if the run has another metric, that metric's value
 };
 
@@ -64,6 +64,7 @@ struct EvaluationRecord {
   std::optional<WorkerScores> workers;   // always present at the end of the run
   std::optional<ModelScore> validation;  // of the consensus, on the samples held out of the training set
   std::optional<ModelScore> ema;         // of the moving average of the consensus, if the run has one
+  std::optional<double> bits_per_byte;   // of the consensus on the test set, if its bytes of text are known
   double distance_min = 0;               // distances ‖x_i − c‖ / ‖c‖ of the workers from the consensus
   double distance_mean = 0;
   double distance_max = 0;
@@ -89,9 +90,13 @@ struct RunSummary {
   int workers = 0;  // ranks that train
   std::int64_t steps = 0;
   double epochs = 0;
-  std::int64_t samples = 0;            // samples seen by all ranks
-  double seconds = 0;                  // training time of the slowest rank, without evaluations
-  double samples_per_second = 0;       // of all ranks together
+  std::int64_t samples = 0;       // samples seen by all ranks
+  std::int64_t tokens = 0;        // `samples` times the tokens of a window; 0 if samples are not text
+  double seconds = 0;             // training time of the slowest rank, without evaluations
+  double samples_per_second = 0;  // of all ranks together
+  // Of text, on CPUs: FLOP/s of forward and backward for each computing thread of a worker, and its share of the peak
+  // that rank 0 measures at the end of the run.
+  std::optional<double> flops_per_core, share_of_peak;
   std::int64_t bytes_per_rank = 0;     // bytes sent by the rank that sent most
   double waiting_share = 0;            // seconds waiting / seconds, mean over workers
   std::int64_t peak_memory_bytes = 0;  // largest resident set of a rank, without memory lent to other ranks

@@ -89,6 +89,7 @@ struct TrainingPlan {
   std::int64_t evaluations = 0;
   // The run ends when one of these limits is reached; 0 = no limit.
   double stop_at_accuracy = 0;        // accuracy of the consensus on the test set, 0-1
+  double stop_at_loss = 0;            // its loss on the test set, or less
   double stop_after_seconds = 0;      // training time of the rank with the longest
   std::int64_t stop_after_bytes = 0;  // bytes sent by the rank that has sent most
   std::int64_t ask_every_steps = 1;   // steps between two collectives that check the limits of time and bytes
@@ -194,8 +195,15 @@ struct TrainingResult {
 //     AgreedError(kInternal)   if ranks no longer have the same bits (OnReplicaFault)
 TrainingResult train(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events);
 
+// The metric of runs on this data: perplexity for text, else accuracy.
+Metric metric_of(const DataSplit& data);
+// Perplexity of a language model: exp(loss), where `loss` is the mean cross-entropy in nats per token. At most 1e38,
+// and 1e38 if the loss is not finite, so that files can hold it.
+double perplexity_of(double loss);
+
 // Collective. Evaluates the four models on the whole test set. If TrainingPlan::evaluates_workers is off, it evaluates
-// only the consensus, unless the run ends here (`is_last`, or stop_at_accuracy is reached). Overwrites
+// only the consensus, unless the run ends here (`is_last`, or stop_at_accuracy or
+// stop_at_loss is reached). Overwrites
 // replica.gradients and nothing else.
 EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, bool is_last);
 

@@ -220,12 +220,30 @@ std::string pad(std::string text, std::size_t width) {
   return text + std::string(length < width ? width - length : 0, ' ');
 }
 
+double size_of_weight(const Node& node) {
+  for (const TensorInfo& tensor : node.layer->parameters())
+    if (tensor.name == "weight") return static_cast<double>(tensor.size);
+  return 0;
+}
+
 }  // namespace
 
 Graph build_graph(const std::string& specification, ImageShape input, int classes, bool fuse) {
   Graph graph = Builder(input, classes, fuse).build(parse_specification(specification));
   graph.specification = specification;
   return graph;
+}
+
+double training_flops_per_token(const Graph& graph) {
+  double weights = 0, attention = 0;
+  for (const Node& node : graph.nodes) {
+    if (node.borrows >= 0) weights += size_of_weight(graph.nodes[static_cast<std::size_t>(node.borrows)]);
+    if (node.name.starts_with("linear")) weights += size_of_weight(node);
+    const ImageShape output = node.layer->output();
+    if (node.layer->describe().starts_with("attention"))
+      attention += static_cast<double>(output.channels) * output.height;
+  }
+  return 6 * weights + 12 * attention;
 }
 
 std::string summarise(const Graph& graph) {

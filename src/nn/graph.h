@@ -49,6 +49,13 @@ struct Graph {
 // of layers that follow. Without it, for tests, each layer stands alone.
 Graph build_graph(const std::string& specification, ImageShape input, int classes, bool fuse = true);
 
+// Floating-point operations of forward and backward for each token of a language model: 6 N + 12 L H Q T, as in
+// Chowdhery et al. 2022 (PaLM), appendix B. N are the weights of linear layers, and the table of tokens if the output
+// multiplies by it. A table that is only looked up does not count. L H Q is the sum of all heads' widths over all
+// attention layers, and T the number of positions. Neither the causal mask, which allows half of it to be left out, nor
+// biases, norms and activations count.
+double training_flops_per_token(const Graph& graph);
+
 // A table: layer, output shape, parameters.
 std::string summarise(const Graph& graph);
 

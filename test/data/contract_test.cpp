@@ -122,17 +122,20 @@ TEST_P(TokenDatasetContract, windows_are_one_text_without_gaps_whose_tokens_are_
   for (const Dataset* part : parts()) {
     ASSERT_NE(part->tokens(), nullptr);
     std::int32_t next = tokens_of(*part, 0).front();
+    std::int64_t labels = 0;
     for (std::int64_t index = 0; index < part->size(); ++index) {
       const std::vector<std::int32_t> window = tokens_of(*part, index);
       ASSERT_EQ(window.size(), static_cast<std::size_t>(part->shape().height) + 1);
       const auto end = std::ranges::find(window, kNoLabel);
       ASSERT_GE(end - window.begin(), 2);
+      labels += end - window.begin() - 1;
       ASSERT_TRUE(end == window.end() || index + 1 == part->size());
       EXPECT_TRUE(std::all_of(end, window.end(), [](std::int32_t token) { return token == kNoLabel; }));
       EXPECT_TRUE(std::all_of(window.begin(), end, [&](int token) { return token >= 0 && token < part->classes(); }));
       ASSERT_EQ(window.front(), next);
       next = window.back();
     }
+    EXPECT_EQ(part->tokens()->labels(), labels);
   }
 }
 

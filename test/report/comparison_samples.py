@@ -201,4 +201,9 @@ def empty():
     return dict(typical(points=3), variants=[], runs=[], differing=[], verdict=[], notebook=[])
 
 
-SAMPLES = {sample.__name__: sample for sample in (typical, two_batches, hostile, unfinished, single, empty)}
+def language():
+    """Of text, 64 tokens in a sample."""
+    return dict(typical(), tokens_per_sample=64, metric={"name": "perplexity", "better": "lower"}, notes=[])
+
+
+SAMPLES = {sample.__name__: sample for sample in (typical, two_batches, hostile, unfinished, single, empty, language)}

@@ -26,6 +26,8 @@ RunHeader header_of(const MadeRun& run) {
   header.model = header.config.at("model");
   header.train_samples = run.samples;
   header.test_samples = 100;
+  header.tokens_per_sample = run.tokens_per_sample;
+  header.test_labels = header.test_samples * run.tokens_per_sample;
   header.classes = 10;
   header.ranks.resize(static_cast<std::size_t>(run.ranks));
   for (RankFacts& rank : header.ranks) rank.device = "cpu";
@@ -51,6 +53,7 @@ EvaluationRecord evaluation_of(const MadeRun& run, std::size_t i) {
   record.seconds = part * run.seconds;
   record.center = {1 - run.accuracies[i], run.accuracies[i]};
   if (is_accuracy(run.metric)) record.workers = WorkerScores{record.center, record.center, record.center};
+  if (run.tokens_per_sample > 0) record.bits_per_byte = 2.5;
   if (!run.validation.empty()) record.validation = ModelScore{1 - run.validation[i], run.validation[i]};
   return record;
 }
@@ -79,6 +82,7 @@ RunSummary summary_of_made(const MadeRun& run, const EvaluationRecord& last) {
   summary.steps = last.step;
   summary.epochs = last.epoch;
   summary.samples = last.samples;
+  summary.tokens = last.samples * run.tokens_per_sample;
   summary.seconds = run.seconds;
   summary.samples_per_second = static_cast<double>(last.samples) / run.seconds;
   summary.bytes_per_rank = run.bytes;

@@ -7,6 +7,7 @@
 
 #include "report/compare/comparison.h"
 #include "report/page/page_data.h"
+#include "report/record/run_directory.h"
 #include "report/record/summary.h"
 #include "report/text/report_tables.h"
 #include "report/watch/watch_screen.h"
@@ -23,6 +24,11 @@ std::string metrics_of(const Metric& metric) {
   const MadeRuns place;
   make_run(place, "run", {.metric = metric, .accuracies = {30, 17.5}});
   return place.read("run/metrics.jsonl");
+}
+
+// A run on text whose samples have 64 tokens.
+MadeRun of_text(const std::vector<double>& perplexities) {
+  return {.metric = kPerplexity, .accuracies = perplexities, .tokens_per_sample = 64};
 }
 
 std::string refusal_of_metrics(std::string text, const std::string& from, const std::string& to) {
@@ -60,6 +66,17 @@ TEST(MetricFiles, of_accuracy_keep_format_1) {
   EXPECT_NE(text.find(R"("format":1)"), std::string::npos);
   EXPECT_EQ(text.find("metric"), std::string::npos);
   EXPECT_EQ(text.find("score"), std::string::npos);
+}
+
+TEST(MetricFiles, of_a_run_are_not_gone_on_with_by_another_metric) {
+  const MadeRuns place;
+  make_run(place, "run", {.accuracies = {0.5}, .finishes = false});
+  const std::string before = place.read("run/metrics.jsonl");
+  expect_error(ExitCode::kBadData,
+               "this run was judged by accuracy, and this version of eave judges it by perplexity: go on with the "
+               "version that began it",
+               [&] { reopen_run_directory(OutputFolder(place.path() / "run"), {.metric = kPerplexity}); });
+  EXPECT_EQ(place.read("run/metrics.jsonl"), before);
 }
 
 TEST(MetricFiles, are_refused_if_the_lines_disagree_about_the_metric) {
@@ -170,14 +187,90 @@ TEST(MetricReport, fits_100_columns_with_long_names_and_many_samples) {
   EXPECT_LE(summary_table({summary}).find('\n'), 100u) << summary_table({summary});
 }
 
-TEST(MetricReport, is_watched_by_name) {
+WatchedRun watched(const std::string& text) {
   WatchedRun run;
-  const std::string text = metrics_of(kPerplexity);
   for (std::size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1)
     run.take(text.substr(begin, text.find('\n', begin) - begin));
+  return run;
+}
+
+TEST(MetricReport, is_watched_by_name) {
+  const WatchedRun run = watched(metrics_of(kPerplexity));
   EXPECT_EQ(run.damage(), "");
   EXPECT_NE(evaluation_line(run.evaluations().back()).find("test perplexity 17.5  test loss"), std::string::npos);
   EXPECT_EQ(run.accuracies().back().y, 17.5);
+}
+
+TEST(TextRuns, keep_tokens_labels_and_bits_per_byte_in_their_files) {
+  const MadeRuns place;
+  make_run(place, "run", of_text({30, 17.5}));
+  const RunRecord run = read_metrics(place.path() / "run/metrics.jsonl");
+  EXPECT_EQ(run.tokens_per_sample, 64);
+  EXPECT_EQ(run.test_labels, 6400);
+  EXPECT_EQ(run.summary->tokens, 64000);
+  EXPECT_EQ(run.summary->evaluation.bits_per_byte, 2.5);
+  const std::string summary = summary_text(*run.summary);
+  EXPECT_NE(summary.find(R"("tokens":64000,"tokens_per_second":8000.0)"), std::string::npos) << summary;
+  EXPECT_EQ(summary_text(summary_of(summary, "here")), summary);
+}
+
+TEST(TextRuns, are_told_of_in_tokens) {
+  const MadeRuns place;
+  make_seeds(place, "a", of_text({30, 18}), 3, 0.1);
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_EQ(comparison.tokens_per_sample, 64);
+  const std::string report = report_text(comparison);
+  EXPECT_NE(report.find("tokens/s"), std::string::npos) << report;
+  EXPECT_NE(report.find(" 8000 "), std::string::npos) << report;
+  EXPECT_EQ(report.find("samples/s"), std::string::npos) << report;
+  EXPECT_EQ(page_data(comparison, {}).at("tokens_per_sample"), 64);
+  const std::string table = summary_table({*comparison.runs.front().summary});
+  EXPECT_EQ(table.find("samples"), std::string::npos) << table;
+  EXPECT_NE(table.find("  64000 "), std::string::npos) << table;
+  EXPECT_NE(table.find("  8000 "), std::string::npos) << table;
+  const WatchedRun run = watched(place.read("a-seed1/metrics.jsonl"));
+  EXPECT_NE(watch_line(run).find("8000 tokens/s"), std::string::npos) << watch_line(run);
+}
+
+TEST(TextRuns, of_different_windows_are_told_of_in_samples) {
+  const MadeRuns place;
+  MadeRun other = of_text({30, 18});
+  make_run(place, "a", other);
+  other.tokens_per_sample = 128;
+  other.settings = {{"context", "128"}};
+  make_run(place, "b", other);
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_EQ(comparison.tokens_per_sample, 0);
+  EXPECT_NE(report_text(comparison).find("samples/s"), std::string::npos);
+}
+
+TEST(TextRuns, fit_100_columns_with_many_tokens) {
+  const MadeRuns place;
+  make_run(place, "a", of_text({30, 18}));
+  RunSummary summary = *read_made(place).runs.front().summary;
+  summary.communicator = "easgd-async";
+  summary.steps = 99999;
+  summary.seconds = 86400;
+  summary.bytes_per_rank = 1234567890123;
+  for (const std::int64_t tokens : {99'999'999LL, 3'840'000'000LL, 300'000'000'000LL}) {
+    summary.tokens = tokens;
+    EXPECT_LE(summary_table({summary}).find('\n'), 100u) << summary_table({summary});
+  }
+}
+
+// One label more or less of 10,000 is the finest difference of an accuracy of windows of text, not one window of 100.
+TEST(Resolution, of_an_accuracy_is_one_label_of_the_test_set) {
+  const MadeRuns place;
+  for (const bool is_text : {false, true}) {
+    const std::string name = is_text ? "text" : "images";
+    MadeRun run{.accuracies = {0.5, 0.6}, .tokens_per_sample = is_text ? 100 : 0};
+    make_seeds(place, name + "/a", run, 3, 0);
+    run.communicator = "easgd";
+    run.accuracies = {0.5, 0.603};
+    make_seeds(place, name + "/b", run, 3, 0);
+    const Comparison comparison = compare_runs(read_runs({place.path() / name}), {});
+    EXPECT_EQ(comparison.cells.at(0).by.at(Measure::kScore).has_first(), is_text) << comparison.verdict.at(0);
+  }
 }
 
 }  // namespace

@@ -17,11 +17,12 @@ namespace eave {
 namespace {
 
 // Settings that shortened or watched the run, or that belong to its place and its machine.
-constexpr std::array kOfThatRun = {
-    "run-dir",     "overwrite",        "resume",          "checkpoint",       "checkpoint-dir", "max-steps",
-    "max-samples", "stop-at-accuracy", "stop-after-time", "stop-after-bytes", "log-every",      "trace",
-    "tensorboard", "progress",         "config",          "print-config",     "inject-fault",   "communicator",
-    "lr",          "plugin-file",      "format"};
+constexpr std::array kOfThatRun = {"run-dir",        "overwrite",       "resume",           "checkpoint",
+                                   "checkpoint-dir", "max-steps",       "max-samples",      "stop-at-accuracy",
+                                   "stop-at-loss",   "stop-after-time", "stop-after-bytes", "log-every",
+                                   "trace",          "tensorboard",     "progress",         "config",
+                                   "print-config",   "inject-fault",    "communicator",     "lr",
+                                   "plugin-file",    "format"};
 // An imitated network stays if the figures of the network are the run's.
 constexpr std::array kOfNetwork = {"shape-rate", "shape-delay", "shape-jitter"};
 

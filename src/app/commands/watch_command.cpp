@@ -293,9 +293,11 @@ class Watch {
       std::printf("\n%s", table.c_str());
       return;
     }
-    std::printf("\nfinished: test %s\n%s s, %s samples/s\n%s per rank, waiting %.1f %%\n",
+    const double rate = summary.tokens > 0 ? tokens_per_second(summary) : summary.samples_per_second;
+    std::printf("\nfinished: test %s\n%s s, %s %s/s\n%s per rank, waiting %.1f %%\n",
                 named_score(summary.evaluation.metric, summary.evaluation.center.accuracy).c_str(),
-                decimal_text(summary.seconds, 1).c_str(), decimal_text(summary.samples_per_second, 0).c_str(),
+                decimal_text(summary.seconds, 1).c_str(), decimal_text(rate, 0).c_str(),
+                summary.tokens > 0 ? "tokens" : "samples",
                 human_bytes(static_cast<double>(summary.bytes_per_rank)).c_str(), 100 * summary.waiting_share);
   }
 

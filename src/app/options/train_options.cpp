@@ -178,6 +178,8 @@ void add_output(CommandLine& line) {
         "10)"},
        {"stop-at-accuracy", OptionType::kReal, "",
         "end the run at the first evaluation that reaches this test accuracy, such as 0.9"},
+       {"stop-at-loss", OptionType::kReal, "",
+        "end the run at the first evaluation whose test loss is at most this, such as 1.5"},
        {"stop-after-time", OptionType::kSeconds, "",
         "end the run after this time, such as 60s, without the time of evaluations; checked 20 times an epoch"},
        {"stop-after-bytes", OptionType::kBytes, "",

@@ -22,8 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 bool has_same_end(const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& now) {
-  for (const char* name :
-       {"epochs", "max-steps", "max-samples", "stop-at-accuracy", "stop-after-time", "stop-after-bytes"}) {
+  for (const char* name : {"epochs", "max-steps", "max-samples", "stop-at-accuracy", "stop-at-loss", "stop-after-time",
+                           "stop-after-bytes"}) {
     if (!is_same_value(setting_in(before, name), setting_in(now, name))) return false;
   }
   return true;

@@ -10,6 +10,7 @@
 #include "eave/agreement.h"
 #include "eave/job.h"
 #include "eave/transport.h"
+#include "report/record/summary.h"
 #include "report/text/terminal.h"
 
 namespace eave {
@@ -91,6 +92,7 @@ void RunReporter::open(const OutputFolder& directory) {
 
 void RunReporter::header(const RunHeader& header) {
   for (const RankFacts& rank : header.ranks) hosts_.push_back(rank.host);
+  progress_.count_tokens(header.tokens_per_sample);
   if (metrics_) metrics_->write_header(header);
 }
 
@@ -168,8 +170,8 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
 }
 
 std::string describe_totals(const RunSummary& summary) {
-  return describe_nonfinite(summary) + describe_rollbacks(summary) + describe_staleness(summary) +
-         describe_checkpoints(summary);
+  return language_lines({summary}) + describe_nonfinite(summary) + describe_rollbacks(summary) +
+         describe_staleness(summary) + describe_checkpoints(summary);
 }
 
 }  // namespace eave

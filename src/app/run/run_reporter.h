@@ -51,8 +51,8 @@ class RunReporter {
 RunSummary summarise(const OptionValues& values, Transport& transport, int count_of_workers,
                      const TrainingResult& result);
 
-// Lines for the terminal: steps that were left out, rollbacks, staleness of exchanges, time of checkpoints. "" if there
-// is nothing to report.
+// Lines for the terminal: loss and bits per byte of a language model, steps that were left out, rollbacks, staleness of
+// exchanges, time of checkpoints. "" if there is nothing to report.
 std::string describe_totals(const RunSummary& summary);
 
 }  // namespace eave

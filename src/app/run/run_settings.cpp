@@ -26,6 +26,7 @@ constexpr const char* kWatching =
     "print-config "
     "progress "
     "recompute-batches require-checkpoint resume run-dir stop-after-bytes stop-after-time stop-at-accuracy "
+    "stop-at-loss "
     "tensorboard "
     "trace ";
 constexpr const char* kPlace =

@@ -55,7 +55,12 @@ RunHeader TrainingJob::header() {
   header.model = values_.text("model");
   for (const TensorInfo& tensor : model_->parameters()) header.parameters += tensor.size;
   header.train_samples = data_.train->size();
+  header.metric = metric_of(data_);
   header.test_samples = data_.test->size();
+  if (const TokenDataset* text = data_.test->tokens()) {
+    header.test_labels = text->labels();
+    header.tokens_per_sample = text->context();
+  }
   header.classes = data_.train->classes();
   header.class_names = data_.class_names;
   return header;
@@ -158,19 +163,21 @@ std::string TrainingJob::describe() const {
 }
 
 std::string TrainingJob::describe_stop(const RunSummary& summary) const {
-  if (plan_.stop_at_accuracy > 0 && summary.evaluation.center.accuracy >= plan_.stop_at_accuracy) {
-    return "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was reached, in " +
-           count_text(summary.steps, "step") + "\n";
-  }
+  const ModelScore& last = summary.evaluation.center;
+  const bool is_accurate = plan_.stop_at_accuracy > 0 && last.accuracy >= plan_.stop_at_accuracy;
+  const bool is_low = plan_.stop_at_loss > 0 && last.loss <= plan_.stop_at_loss;
+  const std::string steps = ", in " + count_text(summary.steps, "step") + "\n";
+  const std::string accuracy = "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was ";
+  const std::string loss = "the test loss of " + number_text(plan_.stop_at_loss) + " was ";
+  if (is_accurate || is_low) return (is_accurate ? accuracy : loss) + "reached" + steps;
   if (summary.steps < plan_.steps) {
     const bool is_late = plan_.stop_after_seconds > 0 && summary.seconds >= plan_.stop_after_seconds;
     const std::string why = is_late ? "stop-after-time" : "stop-after-bytes";
     return "stopped by --" + why + " " + printable(values_.text(why)) + ", after " + std::to_string(summary.steps) +
            " of " + count_text(plan_.steps, "step") + "\n";
   }
-  if (plan_.stop_at_accuracy == 0) return "";
-  return "the test accuracy of " + number_text(100 * plan_.stop_at_accuracy) + " % was not reached, in " +
-         count_text(summary.steps, "step") + "\n";
+  return (plan_.stop_at_accuracy > 0 ? accuracy + "not reached" + steps : "") +
+         (plan_.stop_at_loss > 0 ? loss + "not reached" + steps : "");
 }
 
 }  // namespace eave

@@ -170,6 +170,12 @@ void TrainingJob::plan_stop() {
     plan_.stop_at_accuracy = values_.real("stop-at-accuracy");
     if (!(plan_.stop_at_accuracy > 0 && plan_.stop_at_accuracy <= 1))
       refuse_option(values_, "stop-at-accuracy", "expected a share above 0 and at most 1, such as 0.9");
+    if (data_.train->tokens() != nullptr)
+      refuse_option(values_, "stop-at-accuracy", "models of text are judged by perplexity; give --stop-at-loss");
+  }
+  if (values_.has("stop-at-loss")) {
+    plan_.stop_at_loss = values_.real("stop-at-loss");
+    if (!(plan_.stop_at_loss > 0)) refuse_option(values_, "stop-at-loss", "expected a loss above 0, such as 1.5");
   }
   if (values_.has("stop-after-time")) plan_.stop_after_seconds = values_.seconds("stop-after-time");
   if (values_.has("stop-after-bytes")) plan_.stop_after_bytes = values_.bytes("stop-after-bytes");
@@ -178,7 +184,8 @@ void TrainingJob::plan_stop() {
   if (values_.has("stop-after-bytes") && plan_.stop_after_bytes <= 0)
     refuse_option(values_, "stop-after-bytes", "expected more than 0, such as 10GB");
   plan_.ask_every_steps = std::max<std::int64_t>(1, sampler_->steps_per_epoch() / 20);
-  if (values_.has("stop-at-accuracy")) refuse_useless_stop();
+  for (const char* option : {"stop-at-accuracy", "stop-at-loss"})
+    if (values_.has(option)) refuse_useless_stop(option);
 }
 
 bool TrainingJob::evaluates_only_at_end() const {
@@ -187,16 +194,15 @@ bool TrainingJob::evaluates_only_at_end() const {
 }
 
 // Only evaluations can stop a run. If there is none before the end, the option has no effect.
-void TrainingJob::refuse_useless_stop() const {
+void TrainingJob::refuse_useless_stop(const std::string& stop) const {
   if (evaluates_only_at_end()) {
     const char* option = values_.has("evaluations") ? "evaluations" : "evaluate-every";
-    throw Error(ExitCode::kUsage, std::string("--stop-at-accuracy has no effect with --") + option + " " +
-                                      values_.text(option) +
+    throw Error(ExitCode::kUsage, "--" + stop + " has no effect with --" + option + " " + values_.text(option) +
                                       ": no evaluation comes before the end; evaluate more often");
   }
   if (values_.flag("average-at-end")) {
     throw Error(ExitCode::kUsage,
-                "--stop-at-accuracy contradicts --average-at-end: until the end the mean is not evaluated");
+                "--" + stop + " contradicts --average-at-end: until the end the mean is not evaluated");
   }
 }
 

@@ -65,7 +65,7 @@ class TrainingJob {
   void plan_steps();
   void plan_stop();
   bool evaluates_only_at_end() const;
-  void refuse_useless_stop() const;
+  void refuse_useless_stop(const std::string& stop) const;
   bool has_other_files() const;
   void plan_resumption();
   void check_resumption();

@@ -13,6 +13,7 @@
 #include "app/options/shared_options.h"
 #include "app/resume/checkpoint_location.h"
 #include "app/resume/resumption.h"
+#include "app/run/language_measures.h"
 #include "app/run/rank_guard.h"
 #include "app/run/run_reporter.h"
 #include "app/run/run_settings.h"
@@ -117,6 +118,7 @@ class TrainingRun {
       keep([&] { write_file_atomically(folder() / "exchanges.order", report.order); });
     }
     RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), result);
+    if (is_first()) add_language_measures(summary, job_->parts(), values_);
     summary.overlap = overlap;
     summary.rollbacks = context_.rollbacks;
     summary.exchanges = report.exchanges;
@@ -253,7 +255,8 @@ class TrainingRun {
 
   KeptLines what_is_kept() const {
     const TrainingPlan& plan = job_->plan();
-    return {resumption_->found.manifest.samples, plan.has_ended || plan.first_step == plan.steps};
+    return {resumption_->found.manifest.samples, plan.has_ended || plan.first_step == plan.steps,
+            metric_of(job_->parts().data)};
   }
 
   void announce() {

@@ -92,7 +92,7 @@ void TrainingJob::plan_resumption() {
       "--resume: the run in " + values_.text("run-dir") + " has done " + count_text(plan_.first_step, "step") + ", ";
   if (plan_.has_ended) {
     throw Error(ExitCode::kUsage, has_done +
-                                      "and ended there as --stop-at-accuracy, --stop-after-time or "
+                                      "and ended there as --stop-at-accuracy, --stop-at-loss, --stop-after-time or "
                                       "--stop-after-bytes asks; ask for more to go on");
   }
   const bool needs_extension = values_.text("lr-schedule") == "cosine" && !values_.has("extend-schedule");

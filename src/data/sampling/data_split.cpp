@@ -84,6 +84,13 @@ void add_labels(Hasher& hasher, const Dataset* dataset) {
 
 }  // namespace
 
+std::int64_t TokenDataset::labels() const {
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(context()) + 1);
+  read_tokens(size() - 1, tokens);
+  const auto of_last = std::ranges::count_if(tokens, [](std::int32_t token) { return token != kNoLabel; }) - 1;
+  return (size() - 1) * context() + of_last;
+}
+
 std::int32_t TokenDataset::label(std::int64_t) const {
   throw Error(ExitCode::kInternal, "a window of text has no class: its labels are its tokens");
 }

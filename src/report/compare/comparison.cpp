@@ -87,6 +87,13 @@ std::optional<double> common_target(const Metric& metric, const std::vector<Vari
   return percent / 100;
 }
 
+// A perplexity of text is an exp, so its interval is that of the loss.
+ValueRange range_of_scores(const std::vector<RunRecord>& runs) {
+  if (runs.empty()) return ValueRange::kAny;
+  if (is_accuracy(runs.front().metric)) return ValueRange::kShare;
+  return runs.front().tokens_per_sample > 0 ? ValueRange::kPositive : ValueRange::kAny;
+}
+
 // Each of these functions fills the fields of Variant that its name says. The baseline of a speed-up is the fastest
 // chosen one-rank variant, of any method, with the same batch per rank on the same machine (share_machine).
 void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& runs) {
@@ -96,7 +103,7 @@ void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& 
       return over_finished(variant, runs, value, range);
     };
     const auto accuracy = [](const RunRecord& run) -> Value { return run.summary->evaluation.center.accuracy; };
-    const ValueRange range = runs.empty() || !is_accuracy(runs.front().metric) ? ValueRange::kAny : ValueRange::kShare;
+    const ValueRange range = range_of_scores(runs);
     variant.accuracy = of(accuracy, range);
     variant.validation = of(last_validation, range);
     for (const std::size_t run : variant.finished) {
@@ -161,6 +168,12 @@ void keep_first_metric(Comparison& comparison) {
   });
 }
 
+std::int64_t shared_tokens_per_sample(const std::vector<RunRecord>& runs) {
+  const std::int64_t first = runs.empty() ? 0 : runs.front().tokens_per_sample;
+  const auto has_it = [&](const RunRecord& run) { return run.tokens_per_sample == first; };
+  return std::ranges::all_of(runs, has_it) ? first : 0;
+}
+
 }  // namespace
 
 std::optional<Reached> reach(const RunRecord& run, double accuracy) {
@@ -184,6 +197,7 @@ Comparison compare_runs(RunList list, std::optional<double> target) {
   comparison.runs = std::move(list.runs);
   comparison.left_out = std::move(list.left_out);
   keep_first_metric(comparison);
+  comparison.tokens_per_sample = shared_tokens_per_sample(comparison.runs);
   if (target && is_accuracy(comparison.metric) && !(*target >= 0 && *target < 1))
     throw Error(ExitCode::kUsage,
                 "--target " + number_text(*target) + ": expected at least 0 and below 1, as the runs have an accuracy");

@@ -17,7 +17,9 @@ struct Target {
 };
 
 struct Comparison {
-  Metric metric;                // of all runs
+  Metric metric;  // of all runs
+  // Of text, tokens of a sample in all runs. 0 if samples are not text, or these differ.
+  std::int64_t tokens_per_sample = 0;
   std::vector<RunRecord> runs;  // of the same metric as the first one; the others are left out
   std::vector<LeftOut> left_out;
   std::vector<Variant> variants;

@@ -67,8 +67,8 @@ MeasureKind kind_of(const Comparison& comparison, const Members& cell, Measure m
   MeasureKind kind{comparison.metric.lower_is_better, false, 0};
   if (!is_accuracy(comparison.metric)) return kind;
   for (const Variant* variant : cell) {
-    const auto samples = static_cast<double>(comparison.runs[variant->runs.front()].test_samples);
-    if (samples > 0) kind.resolution = std::max(kind.resolution, 1 / samples);
+    const auto labels = static_cast<double>(comparison.runs[variant->runs.front()].test_labels);
+    if (labels > 0) kind.resolution = std::max(kind.resolution, 1 / labels);
   }
   return kind;
 }
@@ -76,7 +76,9 @@ MeasureKind kind_of(const Comparison& comparison, const Members& cell, Measure m
 Bar bar_of(const Members& cell, const MethodCell& facts, Measure measure, const Ranking& ranking) {
   if (measure != Measure::kScore && !is_to_target(measure)) return Bar::kNone;
   if (measure == Measure::kScore) {
-    const auto stops = [](const Variant* variant) { return variant->settings.contains("stop-at-accuracy"); };
+    const auto stops = [](const Variant* variant) {
+      return variant->settings.contains("stop-at-accuracy") || variant->settings.contains("stop-at-loss");
+    };
     if (std::ranges::any_of(cell, stops)) return Bar::kStoppedAtScore;
     if (facts.budget.empty()) return Bar::kDifferentBudgets;
   }

@@ -21,7 +21,7 @@ enum class Bar {
   kNone,
   kOneEvaluation,     // some method's run was evaluated once
   kDifferentBudgets,  // scores at the ends of runs of different length
-  kStoppedAtScore,    // runs ended when they had a score (--stop-at-accuracy)
+  kStoppedAtScore,    // runs ended when they had a score (--stop-at-accuracy, --stop-at-loss)
   kTooCoarse,         // a method reached the target at an unknown time before its first evaluation
 };
 

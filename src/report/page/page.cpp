@@ -266,6 +266,7 @@ Json page_data(const Comparison& comparison, const PageFacts& facts) {
   Json data = {{"format", 1}, {"title", cut(facts.title)}, {"made", facts.made}, {"version", facts.version}};
   data["own_notes"] = lines_of(facts.notes);
   data["metric"] = to_json(comparison.metric);
+  if (comparison.tokens_per_sample > 0) data["tokens_per_sample"] = comparison.tokens_per_sample;
   data["target"] = nullptr;
   if (comparison.target) {
     data["target"] = {{"accuracy", json_number(comparison.target->accuracy)},

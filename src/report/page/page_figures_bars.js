@@ -14,7 +14,9 @@ function targetText(view) {
 
 function makeTargetFigure(view) {
   const state = {cost: "seconds_to_target"};
-  const controls = [stateButtons(view, state, "target.cost", "Show", kCosts.map(([cost, name]) => [cost, name]))];
+  const controls = [stateButtons(
+      view, state, "target.cost", "Show",
+      kCosts.map(([cost, name]) => [cost, name === "samples" ? kQuantities.samples.name : name]))];
   return makeFigure(view, `To the target ${metricName()}`, controls, (box) => drawCosts(view, state, box));
 }
 
@@ -23,7 +25,7 @@ function drawCosts(view, state, box) {
   const target = targetText(view);
   if (!target) {
     sayWhyEmpty(box, `There is no target: no ${metricName()} was reached by every variant, and none was given.`);
-    return {caption: `Time, samples and bytes to a target ${metricName()}.`};
+    return {caption: `Time, ${kQuantities.samples.name} and bytes to a target ${metricName()}.`};
   }
   const rows = visibleVariants(view).map((variant) => ({
                                            name: variantName(view, variant),
@@ -35,7 +37,11 @@ function drawCosts(view, state, box) {
   if (rows.length === 0) {
     sayWhyEmpty(box, "No variant is visible.");
   } else {
-    const title = {time: "wall time", samples: "samples, all ranks together", bytes: "bytes sent by a rank"}[name];
+    const title = {
+      time: "wall time",
+      samples: `${kQuantities.samples.name}, all ranks together`,
+      bytes: "bytes sent by a rank"
+    }[name];
     drawBars(box, {
       label: `${title} to ${target}. ${
           rows.map((row) => `${row.name}: ${intervalText(quantity, row.interval)}`).join("; ")}`,
@@ -47,7 +53,7 @@ function drawCosts(view, state, box) {
   return {
     caption: `${
         name === "time"        ? "Wall time" :
-            name === "samples" ? "Samples" :
+            name === "samples" ? upperFirst(kQuantities.samples.name) :
                                  "Bytes sent by a rank"} until ${target} was first measured, ${
         filterText(view)}; whiskers: 95 % interval over seeds.`,
     table: () => estimateTable(rows, `${name}${csvUnit(quantity)} to ${target}`)

@@ -93,7 +93,8 @@ function makeSpeedFigure(view) {
 
 function drawSpeed(view, box) {
   const speedup = rankSeries(view, "speedup"), efficiency = rankSeries(view, "efficiency");
-  const caption = "Samples per second against those of one rank with the same batch per rank: how many times " +
+  const what = upperFirst(kQuantities.samples.name);
+  const caption = `${what} per second against those of one rank with the same batch per rank: how many times ` +
       "as many, and that divided by the number of ranks";
   const lack =
       lackOfRanks(view, speedup, "Speed-up needs a run of one rank with the same batch per rank: there is none.");

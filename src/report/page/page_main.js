@@ -10,6 +10,7 @@ function showComparison(data) {
   }
   data = withoutControls(data);
   useMetric(data.metric);
+  useTokens(data.tokens_per_sample);
   document.title = data.title;
   window.onhashchange = () => showComparison(data);
   const view = makeView(data);

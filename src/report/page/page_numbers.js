@@ -31,6 +31,15 @@ function useMetric(metric) {
   };
 }
 
+// If samples are text of so many tokens each, numbers of samples are shown as tokens. Called once, like useMetric.
+function useTokens(tokens) {
+  if (!isNumber(tokens) || tokens < 1) return;
+  for (const [quantity, name] of [["samples", "tokens"], ["rate", "tokens/s"]]) {
+    const units = kQuantities[quantity].units.map(([size, unit]) => [size / tokens, unit]);
+    kQuantities[quantity] = {name, units};
+  }
+}
+
 function metricName() {
   return kQuantities.accuracy.name;
 }

@@ -24,8 +24,11 @@ function estimateColumn(title, quantity, name, more) {
   return {title, quantity, name, value: (variant) => variant[name], ...more};
 }
 
-// The column of accuracy shows the measure by which the reader judges.
+// The column of accuracy shows the measure by which the reader judges. Columns of samples show tokens if the data is
+// text.
 function withMeasure(column, measure) {
+  if (["samples", "rate"].includes(column.quantity))
+    return {...column, title: upperFirst(kQuantities[column.quantity].name)};
   if (column.quantity !== "accuracy") return column;
   const {name} = kQuantities[measure];
   return {...column, quantity: measure, title: `Test ${name}`, value: (variant) => variant[measure]};

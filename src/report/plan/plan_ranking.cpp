@@ -32,10 +32,11 @@ std::string error_text(const PlanReport& report, const RankedPlan& each) {
 
 std::vector<std::string> cells_of(const PlanReport& report, const RankedPlan& each) {
   const PlanRow& row = *each.row;
+  const std::int64_t tokens = report.run.tokens_per_sample;
   return {std::to_string(row.ranks),
           title_of(each.plan->method, report.network.ranks_per_host),
           number(1e3 * row.step_seconds),
-          decimal_text(row.samples_per_second, 0),
+          decimal_text(row.samples_per_second * static_cast<double>(std::max<std::int64_t>(tokens, 1)), 0),
           decimal_text(each.speed, 2),
           decimal_text(100 * each.waiting_share, 1) + " %",
           number(1e-6 * row.bytes_per_rank),
@@ -139,10 +140,9 @@ bool is_ahead(const RankedPlan& first, const RankedPlan& next) {
 }
 
 std::string ranking_table(const PlanReport& report) {
+  const std::string rate = report.run.tokens_per_sample > 0 ? "tokens/s" : "samples/s";
   TextTable table{
-      {"ranks", "method", "step ms", "samples/s", "speed", "waiting", "MB/rank/step", "model error", "bound by"},
-      {},
-      2};
+      {"ranks", "method", "step ms", rate, "speed", "waiting", "MB/rank/step", "model error", "bound by"}, {}, 2};
   for (const int ranks : numbers_of_ranks(report))
     for (const RankedPlan& each : ranked_plans(report, ranks)) table.rows.push_back(cells_of(report, each));
   return to_text(table);

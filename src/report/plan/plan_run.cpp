@@ -171,6 +171,7 @@ bool is_too_short(const Records& records) {
 PlanRun plan_run_of(const RunRecord& record, const RawRun& raw, const PatternOf& pattern_of) {
   PlanRun run;
   run.settings = record.settings;
+  run.tokens_per_sample = record.tokens_per_sample;
   run.communicator = setting_in(record.settings, "communicator");
   run.pattern = pattern_of(run.communicator);
   run.ranks = record.ranks;

@@ -19,7 +19,8 @@ struct PlanRun {
   std::optional<ExchangePattern> pattern;       // of that communicator; nothing if it is not known here
   std::map<std::string, std::string> settings;  // every option in force
   int ranks = 0, workers = 0, hosts = 0;
-  std::int64_t steps = 0;  // steps used, summed over all ranks
+  std::int64_t tokens_per_sample = 0;  // 0 if samples are not text
+  std::int64_t steps = 0;              // steps used, summed over all ranks
   std::int64_t steps_per_record = 1;
   bool is_sum_measured = false;     // sum_bytes comes from the bytes sent, not from the number of parameters
   bool is_hidden_measured = false;  // hidden_share was measured, not assumed

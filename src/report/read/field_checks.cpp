@@ -26,6 +26,8 @@ constexpr std::array kHeader = std::to_array<FieldRange>({
     {"parameters", kWhole, 0, kMostWhole},
     {"train_samples", kWhole, 0, kMostWhole},
     {"test_samples", kWhole, 0, kMostWhole},
+    {"test_labels", kWhole, 0, kMostWhole},
+    {"tokens_per_sample", kWhole, 0, kMostWhole},
     {"classes", kWhole, 0, kMostWhole},
     {"ranks[].rank", kWhole, 0, kMostWhole},
     {"ranks[].class_histogram[]", kWhole, 0, kMostWhole},
@@ -76,6 +78,7 @@ constexpr std::array kEvaluation = std::to_array<FieldRange>({
     {"validation.loss", kRealOrNull, -kMostReal, kMostReal},
     {"validation.accuracy", kReal, 0, 1},
     {"validation.score", kReal, -kMostReal, kMostReal},
+    {"bits_per_byte", kReal, 0, kMostReal},
 });
 
 // The ranges of its `evaluation` are in a table of their own.
@@ -92,6 +95,10 @@ constexpr std::array kSummary = std::to_array<FieldRange>({
     {"steps", kWhole, 0, kMostWhole},
     {"epochs", kReal, 0, kMostSeconds},
     {"samples", kWhole, 0, kMostWhole},
+    {"tokens", kWhole, 0, kMostWhole},
+    {"tokens_per_second", kReal, 0, kMostReal},
+    {"flops_per_core", kReal, 0, kMostReal},
+    {"share_of_peak", kReal, 0, kMostReal},
     {"peak_memory_bytes", kWhole, 0, kMostWhole},
     {"exchanges", kWhole, 0, kMostWhole},
     {"staleness[]", kWhole, 0, kMostWhole},

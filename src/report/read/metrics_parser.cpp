@@ -23,6 +23,8 @@ HeaderLine header_from(const Json& object) {
   fields.take("parameters", header.parameters);
   fields.take("train_samples", header.train_samples);
   fields.take("test_samples", header.test_samples);
+  fields.take_if_there("test_labels", header.test_labels);
+  fields.take_if_there("tokens_per_sample", header.tokens_per_sample);
   fields.take("classes", header.classes);
   for (const Json& row : fields.list("ranks")) {
     const JsonFields rank(row, "ranks[].");

@@ -65,6 +65,8 @@ class MetricsReading {
     run_.metric = header.metric;
     run_.train_samples = header.train_samples;
     run_.test_samples = header.test_samples;
+    run_.test_labels = header.test_labels > 0 ? header.test_labels : header.test_samples;
+    run_.tokens_per_sample = header.tokens_per_sample;
     run_.ranks = static_cast<int>(header.ranks.size());
     run_.workers = header.workers();
     run_.device = header.ranks.front().device;

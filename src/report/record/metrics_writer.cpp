@@ -71,6 +71,8 @@ void MetricsWriter::write_header(const RunHeader& header) {
                {"classes", header.classes},
                {"ranks", ranks}};
   if (!is_accuracy(header.metric)) line["metric"] = eave::to_json(header.metric);
+  if (header.test_labels > 0) line["test_labels"] = header.test_labels;
+  if (header.tokens_per_sample > 0) line["tokens_per_sample"] = header.tokens_per_sample;
   if (!header.class_names.empty()) line["class_names"] = header.class_names;
   write(to_line(line) + "\n");
   require_written();

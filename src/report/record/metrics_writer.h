@@ -3,9 +3,9 @@
 //   {"type": "header", "format": 1, "version": …, "config": {option: text, …}, "communicator": …, "equation": …,
 //    "optimizer": …, "learning_rate": …, "ranks": [{"rank", "host", "device", "cores", "class_histogram": [samples of
 //    each class], "trains": false if it only keeps a center}, …], "model": …, "parameters": count, "train_samples",
-//    "test_samples", "classes", "class_names": [name, …] in the order of labels, if the data has them,
-//    "metric": {"name", "better"} if it is not accuracy; then the format is 2, and models have a "score" in place of
-//    "accuracy"}
+//    "test_samples", "test_labels" and "tokens_per_sample" if samples are text, "classes", "class_names": [name, …] in
+//    the order of labels, if the data has them, "metric": {"name", "better"} if it is not accuracy; then the format is
+//    2, and models have a "score" in place of "accuracy"}
 //   {"type": "step", "rank", "step", "samples", "epoch", "loss", "learning_rate", "seconds", "computing", "exchanging",
 //    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null if the rank had no samples
 //                                                      with a finite loss; "nonfinite" is there if it is not 0,
@@ -61,6 +61,8 @@ struct RunHeader {
   std::int64_t parameters = 0;
   std::int64_t train_samples = 0;
   std::int64_t test_samples = 0;
+  std::int64_t test_labels = 0;        // of text: labels in the test set; 0 if each sample has one
+  std::int64_t tokens_per_sample = 0;  // of text: tokens of a window; 0 if samples are not text
   int classes = 0;
   std::vector<std::string> class_names = {};  // in the order of labels; empty if the data has none
   std::vector<RankFacts> ranks;

@@ -150,6 +150,8 @@ class KeptReading {
     return parser_.header() ? parser_.header()->config : std::map<std::string, std::string>();
   }
 
+  Metric metric() const { return parser_.header() ? parser_.header()->metric : kept_.metric; }
+
  private:
   void take(std::string_view line) {
     const MetricsLine taken = parser_.take(line);
@@ -268,6 +270,11 @@ void reopen_run_directory(const OutputFolder& run, const KeptLines& kept_lines) 
   KeptReading reading(file, kept_lines);
   const std::string kept = reading.read();
   require_config_of_run(run.path(), reading.config(), false);
+  if (reading.metric() != kept_lines.metric) {
+    throw Error(ExitCode::kBadData, file.string() + ": this run was judged by " + reading.metric().name +
+                                        ", and this version of eave judges it by " + kept_lines.metric.name +
+                                        ": go on with the version that began it, or train anew in another --run-dir");
+  }
   // These files describe a shorter run, and a summary would mark the run as ended. The resumed run writes new ones.
   for (const char* name : {kSummaryFile, "exchanges.order", "trace.json"}) remove_output(run / name);
   write_file_atomically(run / kMetrics, kept);

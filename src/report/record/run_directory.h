@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/files/output_path.h"
+#include "eave/recorder.h"
 
 namespace eave {
 
@@ -53,12 +54,13 @@ void remove_checkpoints(const OutputFolder& checkpoints, const std::string& what
 struct KeptLines {
   std::int64_t samples = 0;         // of all ranks: lines after so many samples are cut
   bool is_evaluated_again = false;  // true: the evaluation after exactly these samples is cut too
+  Metric metric = {};               // of the lines that will follow
 };
 
 // Prepares a run's directory for a resume, so that each step appears once in metrics.jsonl. It cuts the lines of later
 // samples, the end, and an incomplete last line. Only rank 0 calls this.
 // Throws Error: kInputMissing (no metrics.jsonl), kInputOutput, kBadData (a line before the last whole one is damaged
-// or contradicts another). After kBadData nothing was changed.
+// or contradicts another, or has another metric). After kBadData nothing was changed.
 void reopen_run_directory(const OutputFolder& run, const KeptLines& kept);
 
 // State of the run in a directory.

@@ -53,6 +53,7 @@ EvaluationRecord evaluation_from(const Json& object) {
   }
   if (fields.has("validation")) record.validation = score_in(fields.in("validation"));
   if (fields.has("ema")) record.ema = score_in(fields.in("ema"));
+  if (fields.has("bits_per_byte")) record.bits_per_byte = fields.number("bits_per_byte");
   const JsonFields distance = fields.in("consensus_distance");
   distance.take("min", record.distance_min);
   distance.take("mean", record.distance_mean);
@@ -120,6 +121,9 @@ RunSummary summary_from(const Json& object) {
   fields.take("steps", summary.steps);
   fields.take("epochs", summary.epochs);
   fields.take("samples", summary.samples);
+  fields.take_if_there("tokens", summary.tokens);
+  if (fields.has("flops_per_core")) summary.flops_per_core = fields.number("flops_per_core");
+  if (fields.has("share_of_peak")) summary.share_of_peak = fields.number("share_of_peak");
   fields.take("seconds", summary.seconds);
   fields.take("samples_per_second", summary.samples_per_second);
   fields.take("bytes_per_rank", summary.bytes_per_rank);
@@ -161,6 +165,7 @@ Json to_json(const EvaluationRecord& record) {
   }
   if (record.validation) object["validation"] = score(*record.validation);
   if (record.ema) object["ema"] = score(*record.ema);
+  if (record.bits_per_byte) object["bits_per_byte"] = *record.bits_per_byte;
   if (!is_accuracy(record.metric)) object["metric"] = to_json(record.metric);
   return object;
 }
@@ -188,6 +193,12 @@ Json to_json(const RunSummary& summary) {
                  {"checkpoint_seconds", summary.checkpoint_seconds},
                  {"times_of_ranks", to_json(summary.times_of_ranks)},
                  {"evaluation", to_json(summary.evaluation)}};
+  if (summary.tokens > 0) {
+    object["tokens"] = summary.tokens;
+    object["tokens_per_second"] = tokens_per_second(summary);
+  }
+  if (summary.flops_per_core) object["flops_per_core"] = *summary.flops_per_core;
+  if (summary.share_of_peak) object["share_of_peak"] = *summary.share_of_peak;
   if (summary.rollbacks > 0) object["rollbacks"] = summary.rollbacks;
   if (summary.repaired > 0) object["repaired"] = summary.repaired;
   if (summary.nonfinite > 0) object["nonfinite"] = summary.nonfinite;
@@ -221,6 +232,10 @@ RunSummary read_summary(const std::filesystem::path& path) {
   return summary_of(read_file(path, std::size_t{1} << 24), path.string());
 }
 
+double tokens_per_second(const RunSummary& summary) {
+  return summary.seconds > 0 ? static_cast<double>(summary.tokens) / summary.seconds : 0;
+}
+
 std::string human_bytes(double bytes) {
   static constexpr std::array kUnits = {"B", "kB", "MB", "GB", "TB", "PB"};
   std::size_t unit = 0;
@@ -250,15 +265,23 @@ std::string score_cell(const RunSummary& row, const std::string& title) {
 
 using Cells = std::vector<std::string>;
 
-Cells cells_of(const RunSummary& row, const std::string& title) {
+// A billion tokens would be wider than the table can hold.
+std::string count_of_tokens(std::int64_t tokens) {
+  constexpr double kMega = 1e6, kGiga = 1e9;
+  const auto count = static_cast<double>(tokens);
+  if (tokens < 100'000'000) return std::to_string(tokens);
+  return count < 100 * kGiga ? format("%.1fM", count / kMega) : format("%.1fG", count / kGiga);
+}
+
+Cells cells_of(const RunSummary& row, const std::string& title, bool has_tokens) {
   return {printable(row.communicator),
           std::to_string(row.ranks),
           score_cell(row, title),
           std::to_string(row.steps),
-          std::to_string(row.samples),
+          has_tokens ? count_of_tokens(row.tokens) : std::to_string(row.samples),
           format("%.4g", row.epochs),
           decimal_text(row.seconds, 1),
-          decimal_text(row.samples_per_second, 0),
+          decimal_text(has_tokens ? tokens_per_second(row) : row.samples_per_second, 0),
           human_bytes(static_cast<double>(row.bytes_per_rank)),
           format("%.1f %%", 100 * row.waiting_share)};
 }
@@ -276,9 +299,11 @@ std::string aligned(const Cells& cells, const std::vector<std::size_t>& widths) 
 // At most 100 columns wide, unless runs have more than a hundred thousand steps and ten million samples.
 std::string summary_table(const std::vector<RunSummary>& summaries) {
   const std::string title = score_title(summaries);
+  const bool has_tokens = !summaries.empty() && std::ranges::all_of(summaries, &RunSummary::tokens);
+  const std::string unit = has_tokens ? "tokens" : "samples";
   std::vector<Cells> lines = {
-      {"method", "ranks", title, "steps", "samples", "epochs", "seconds", "samples/s", "bytes/rank", "waiting"}};
-  for (const RunSummary& row : summaries) lines.push_back(cells_of(row, title));
+      {"method", "ranks", title, "steps", unit, "epochs", "seconds", unit + "/s", "bytes/rank", "waiting"}};
+  for (const RunSummary& row : summaries) lines.push_back(cells_of(row, title, has_tokens));
   std::vector<std::size_t> widths(lines[0].size());
   for (const Cells& line : lines) {
     for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
@@ -288,6 +313,20 @@ std::string summary_table(const std::vector<RunSummary>& summaries) {
   std::string table = aligned(lines[0], widths) + aligned(rule, widths);
   for (std::size_t i = 1; i < lines.size(); ++i) table += aligned(lines[i], widths);
   return table;
+}
+
+std::string language_lines(const std::vector<RunSummary>& summaries) {
+  std::string text;
+  for (const RunSummary& row : summaries) {
+    if (row.tokens == 0) continue;
+    if (summaries.size() > 1) text += printable(row.communicator) + ": ";
+    text += "test loss " + loss_text(row.evaluation.center.loss);
+    if (row.evaluation.bits_per_byte) text += format(", %.4g bits per byte", *row.evaluation.bits_per_byte);
+    if (row.flops_per_core) text += format("; %.3g GFLOP/s per core", 1e-9 * *row.flops_per_core);
+    if (row.share_of_peak) text += format(", %.0f %% of its FMA peak", 100 * *row.share_of_peak);
+    text += "\n";
+  }
+  return text;
 }
 
 }  // namespace eave

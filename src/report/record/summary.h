@@ -11,6 +11,7 @@
 //    "times_of_ranks": [{"rank", "computing", "loading", "exchanging", "waiting", "waiting_for_ranks",
 //      "times_waited_for", "seconds_waited_for"}, … of each worker]         fields as RankTimes
 //    "overlap": only of a run with --trace that exchanged anything
+//    "tokens", "tokens_per_second": if samples are text
 //    "evaluation": {… as in metrics.jsonl}
 //    "test_score" in place of "test_accuracy", and format 2, if the evaluation has another metric}             fields
 //    as RunSummary
@@ -34,9 +35,15 @@ std::string summary_text(const RunSummary& summary);  // one line of JSON
 RunSummary summary_of(const std::string& text, const std::string& place);
 RunSummary read_summary(const std::filesystem::path& path);
 
-// A table in ASCII with one row per run: test accuracy or other metric, seconds, samples/s, bytes that each rank sent,
-// share of time waiting.
+double tokens_per_second(const RunSummary& summary);
+
+// A table in ASCII with one row per run: test accuracy or other metric, seconds, samples/s (tokens/s of text), bytes
+// that each rank sent, share of time waiting.
 std::string summary_table(const std::vector<RunSummary>& summaries);
+
+// Of each run on text, a line: "test loss 3.7773, 5.449 bits per byte; 41.2 GFLOP/s per core, 61 % of its FMA peak". It
+// begins with the method if there are several runs.
+std::string language_lines(const std::vector<RunSummary>& summaries);
 
 // "1.9 GB", "37.4 MB", "812 B"
 std::string human_bytes(double bytes);

@@ -141,19 +141,21 @@ void TensorBoard::finish() {
 }
 
 void TensorBoard::write(const EvaluationRecord& record) {
-  std::vector<Scalar> scalars = {{"test/accuracy/center", record.center.accuracy},
+  const std::string test = "test/" + record.metric.name;
+  std::vector<Scalar> scalars = {{test + "/center", record.center.accuracy},
                                  {"test/loss/center", record.center.loss},
                                  {"consensus_distance", record.distance_mean}};
   if (record.workers) {
-    scalars.push_back({"test/accuracy/mean", record.workers->mean.accuracy});
-    scalars.push_back({"test/accuracy/best_worker", record.workers->best.accuracy});
+    scalars.push_back({test + "/mean", record.workers->mean.accuracy});
+    scalars.push_back({test + "/best_worker", record.workers->best.accuracy});
     scalars.push_back({"test/loss/mean", record.workers->mean.loss});
     scalars.push_back({"test/loss/best_worker", record.workers->best.loss});
   }
   if (record.validation) {
-    scalars.push_back({"validation/accuracy", record.validation->accuracy});
+    scalars.push_back({"validation/" + record.metric.name, record.validation->accuracy});
     scalars.push_back({"validation/loss", record.validation->loss});
   }
+  if (record.bits_per_byte) scalars.push_back({"test/bits_per_byte", *record.bits_per_byte});
   file_.write(record.step, scalars);
 }
 

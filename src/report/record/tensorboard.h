@@ -53,7 +53,8 @@ class EventFile {
 // Tags of steps: loss, learning_rate, samples_per_second (all ranks), bytes (sent by rank 0 since the start or the
 // resume), time/computing, time/exchanging, time/waiting, time/loading (shares of rank 0's seconds).
 // Tags of evaluations: test/accuracy/ and test/loss/ of center, mean, best_worker; consensus_distance; and, if samples
-// are held out, validation/accuracy, validation/loss.
+// are held out, validation/accuracy, validation/loss. Of text, perplexity stands in place of accuracy, and there is
+// test/bits_per_byte.
 class TensorBoard {
  public:
   explicit TensorBoard(const OutputFolder& directory, Warn warn = {}) : file_(directory, std::move(warn)) {}

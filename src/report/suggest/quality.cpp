@@ -23,7 +23,7 @@ bool is_with(const PlanMethod& method, const SuggestRun& run) {
 struct Scores {
   std::vector<double> values;
   std::vector<std::string> names, seeds;
-  double resolution = 0;  // of an accuracy: one test sample
+  double resolution = 0;  // of an accuracy: one label of the test set
   std::string rate;       // the learning rate of these runs
   std::size_t rates = 0;  // number of rates that were tried
 };
@@ -41,7 +41,7 @@ Scores scores_of(const SuggestQuestion& question, const PlanMethod& method, doub
     scores.values.push_back(run.record.summary->evaluation.center.accuracy);
     scores.names.push_back(run.name);
     scores.seeds.push_back(setting_in(run.record.settings, "seed"));
-    const auto tested = static_cast<double>(run.record.test_samples);
+    const auto tested = static_cast<double>(run.record.test_labels);
     if (is_accuracy(run.record.metric) && tested > 0) scores.resolution = 1 / tested;
   }
   Scores best;
@@ -93,7 +93,8 @@ Quality quality_of(const SuggestQuestion& question, const PlanMethod& method) {
   const double behind = goodness(metric, theirs) - goodness(metric, ours);
   quality.is_known = true;
   quality.is_one_run_each = own.values.size() == 1 && reference.values.size() == 1;
-  quality.sentence = "after the same samples: " + text_of(method.name, own, metric) + ", " +
+  quality.sentence = (is_accuracy(metric) ? "" : "test " + metric.name + " ") +
+                     "after the same samples: " + text_of(method.name, own, metric) + ", " +
                      text_of(question.methods.front().name, reference, metric);
   if (quality.why_not.empty() && behind > least && !may_be_chance(reference, own, metric))
     quality.why_not = quality.sentence;

@@ -4,6 +4,7 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "report/plan/plan_ranking.h"
+#include "report/record/metric.h"
 #include "report/record/summary.h"
 #include "report/suggest/suggestion.h"
 
@@ -33,11 +34,18 @@ std::string figures_of(const SuggestQuestion& question, const Trial& trial) {
          (trial.is_measured ? ")" : ", " + network_text(question) + ")");
 }
 
+const RunRecord& basis_of(const SuggestQuestion& question) { return question.runs[question.basis].record; }
+
+bool is_text(const SuggestQuestion& question) { return basis_of(question).tokens_per_sample > 0; }
+
+std::string rate_name(const SuggestQuestion& question) { return is_text(question) ? "tokens/s" : "samples/s"; }
+
 std::string speed_sentence(const SuggestQuestion& question, const Trial& trial, const AloneRate& alone) {
+  const double per_sample = is_text(question) ? static_cast<double>(basis_of(question).tokens_per_sample) : 1;
   return count_text(question.ranks, "rank") + (question.ranks == 1 ? " trains " : " train ") +
-         times(trial.samples_per_second / alone.samples_per_second) +
-         " times the samples/s of one: " + decimal_text(trial.samples_per_second, 0) + " (" + trial.source + ") and " +
-         decimal_text(alone.samples_per_second, 0) + " (" + alone.source + ")";
+         times(trial.samples_per_second / alone.samples_per_second) + " times the " + rate_name(question) +
+         " of one: " + decimal_text(trial.samples_per_second * per_sample, 0) + " (" + trial.source + ") and " +
+         decimal_text(alone.samples_per_second * per_sample, 0) + " (" + alone.source + ")";
 }
 
 // "" if no rank is much slower than the others.
@@ -49,11 +57,12 @@ std::string straggler_sentence(const SuggestQuestion& question) {
          " times as long as the others (measured by " + basis.name + ")";
 }
 
-std::string gains_text(const GainsMeasured& gains) {
+std::string gains_text(const SuggestQuestion& question, const GainsMeasured& gains) {
   return "methods that took " + times(gains.least_steps) + " to " + times(gains.most_steps) +
          " times as many steps/s as allreduce reached an accuracy " + decimal_text(gains.least_time, 1) + " to " +
          decimal_text(gains.most_time, gains.most_time < 10 ? 1 : 0) + " times as soon (" +
-         std::to_string(gains.cases) + " cases of lenet and cifar7, bench/results/time-to-accuracy.md)";
+         std::to_string(gains.cases) + " cases of lenet and cifar7, bench/results/time-to-accuracy.md" +
+         (is_text(question) ? "; no language model is among them)" : ")");
 }
 
 // Returns how accurate `method` is: by the runs, else by measurements of eave itself.
@@ -64,7 +73,7 @@ std::string accuracy_sentence(const SuggestQuestion& question, const Trial& tria
     return "with one of 4 ranks 4 times slower, the others kept 0.99 of their rate with easgd-async, 0.32 with easgd "
            "and "
            "0.30 with allreduce (bench/results/methods.md)";
-  return gains_text(gain < kLargeGains.least_steps ? kSmallGains : kLargeGains);
+  return gains_text(question, gain < kLargeGains.least_steps ? kSmallGains : kLargeGains);
 }
 
 std::vector<std::string> reasons_for_method(const SuggestQuestion& question, const Suggestion& suggestion,
@@ -100,7 +109,7 @@ std::vector<std::string> reasons_for_allreduce(const SuggestQuestion& question, 
     reasons.push_back(gain < kLeastSpeed
                           ? name + ", the fastest of the others, would take only " + more + " (" + other->source + ")"
                           : name + " would take " + more + " (" + other->source +
-                                "); that is little: " + gains_text(kSmallGains));
+                                "); that is little: " + gains_text(question, kSmallGains));
   }
   return reasons;
 }
@@ -111,8 +120,8 @@ std::vector<std::string> reasons_for_one_rank(const SuggestQuestion& question, c
   std::vector<std::string> reasons = {figures_of(question, reference), speed_sentence(question, reference, alone)};
   if (other)
     reasons.push_back(name_of(other->method) + ", the best of the other methods, trains " +
-                      decimal_text(other->samples_per_second / alone.samples_per_second, 2) +
-                      " times the samples/s of one rank (" + other->source + ")");
+                      decimal_text(other->samples_per_second / alone.samples_per_second, 2) + " times the " +
+                      rate_name(question) + " of one rank (" + other->source + ")");
   return reasons;
 }
 
@@ -140,12 +149,15 @@ std::vector<std::string> unknown_of(const SuggestQuestion& question, const Sugge
   std::vector<std::string> unknown;
   const PlanReport& report = question.report;
   if (suggestion.answer == Suggestion::Answer::kMethod) {
+    const Metric& metric = basis_of(question).metric;
     const Quality quality = quality_of(question, suggestion.chosen->method);
     if (!quality.is_known)
-      unknown.push_back("the accuracy of " + name_of(suggestion.chosen->method) +
+      unknown.push_back("the " + metric.name + " of " + name_of(suggestion.chosen->method) +
                         " on this model and data was not measured");
     if (quality.is_one_run_each)
-      unknown.push_back("one run of each method does not tell their accuracies apart: repeat with more seeds");
+      unknown.push_back("one run of each method does not tell their " +
+                        (is_accuracy(metric) ? "accuracies" : "values of " + metric.name) +
+                        " apart: repeat with more seeds");
   }
   if (is_network_assumed(question))
     unknown.push_back("the rate of the links is assumed, " + bits_per_second_text(report.network.bytes_per_second) +

@@ -73,6 +73,7 @@ std::string name_of(const PlanMethod& method) { return title_of(method, 1); }
 
 Suggestion suggest(const SuggestQuestion& question) {
   Suggestion suggestion;
+  suggestion.metric = question.runs[question.basis].record.metric.name;
   const AloneRate alone = alone_rate(question);
   suggestion.alone = alone.samples_per_second;
   suggestion.trials = judged_trials(question, question.report.network);

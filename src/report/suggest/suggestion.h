@@ -70,7 +70,8 @@ struct Suggestion {
   // Methods that a comparison should train, with those ranks, to settle what is not known; empty if nothing is open.
   std::vector<PlanMethod> to_compare;
   std::vector<Trial> trials;  // of all methods
-  double alone = 0;           // samples per second of one rank
+  std::string metric = "accuracy";
+  double alone = 0;  // samples per second of one rank
 };
 
 Suggestion suggest(const SuggestQuestion& question);

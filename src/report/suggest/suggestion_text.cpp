@@ -59,7 +59,8 @@ std::string suggestion_text(const Suggestion& suggestion, const SuggestedCommand
   text += list_text("learning rate" + (lr.empty() ? "" : " " + printable(lr)), {suggestion.rate.sentence});
   text += list_text("not known", suggestion.unknown);
   if (!commands.comparison.empty())
-    text += "\nthis comparison would settle the accuracy:\n\n  " + printable(commands.comparison) + "\n";
+    text += "\nthis comparison would settle the " + printable(suggestion.metric) + ":\n\n  " +
+            printable(commands.comparison) + "\n";
   return text;
 }
 

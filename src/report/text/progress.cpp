@@ -33,11 +33,10 @@ Progress::Progress(const std::string& style, bool by_launcher, std::int64_t step
 
 std::string Progress::status(const StepRecord& record) const {
   const double left = record.seconds / static_cast<double>(record.step) * static_cast<double>(steps_ - record.step);
-  return format("epoch %.2f/%.4g  step %lld/%lld  loss %s  lr %.4g  %s samples/s  %s left", record.epoch, epochs_,
+  const double samples = static_cast<double>(record.samples) / std::max(record.seconds, 1e-9);
+  return format("epoch %.2f/%.4g  step %lld/%lld  loss %s  lr %.4g  %s  %s left", record.epoch, epochs_,
                 static_cast<long long>(record.step), static_cast<long long>(steps_), loss_text(loss_).c_str(),
-                record.learning_rate,
-                decimal_text(static_cast<double>(record.samples) / std::max(record.seconds, 1e-9), 0).c_str(),
-                clock_text(left).c_str());
+                record.learning_rate, rate_text(samples, tokens_per_sample_).c_str(), clock_text(left).c_str());
 }
 
 void Progress::show(const StepRecord& record) {
@@ -63,6 +62,12 @@ void Progress::draw_bar(const StepRecord& record) {
   bar_drawn_ = true;
 }
 
+std::string rate_text(double samples_per_second, std::int64_t tokens_per_sample) {
+  return tokens_per_sample > 0
+             ? decimal_text(samples_per_second * static_cast<double>(tokens_per_sample), 0) + " tokens/s"
+             : decimal_text(samples_per_second, 0) + " samples/s";
+}
+
 std::string describe_workers(const EvaluationRecord& record) {
   std::string line = "  (center; ";
   if (record.workers) {
@@ -80,8 +85,10 @@ void Progress::clear_bar() {
 void Progress::show(const EvaluationRecord& record, bool has_center) {
   if (style_ == ProgressStyle::kOff) return;
   clear_bar();
-  std::string line = format("epoch %.2f  test accuracy %.2f %%  test loss %s", record.epoch,
-                            100 * record.center.accuracy, loss_text(record.center.loss).c_str());
+  std::string line =
+      format("epoch %.2f  test %s  test loss %s", record.epoch,
+             named_score(record.metric, record.center.accuracy).c_str(), loss_text(record.center.loss).c_str());
+  if (record.bits_per_byte) line += format("  %.4g bits per byte", *record.bits_per_byte);
   if (has_center) {
     line += describe_workers(record);
   }

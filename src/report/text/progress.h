@@ -18,6 +18,9 @@ ProgressStyle progress_style(const std::string& word, bool by_launcher);
 // computed are left out.
 std::string describe_workers(const EvaluationRecord& record);
 
+// "1200 samples/s"; "76800 tokens/s" if a sample has `tokens_per_sample` tokens, and not 0.
+std::string rate_text(double samples_per_second, std::int64_t tokens_per_sample);
+
 // Writes to standard error, since results use standard output. A bar is redrawn each time the trainer shows its state.
 // With lines, there is one line every 10 seconds. Each evaluation adds a line in both styles.
 class Progress {
@@ -29,6 +32,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  // Shows tokens/s in place of samples/s. `tokens` is the number of a sample's tokens.
+  void count_tokens(std::int64_t tokens) { tokens_per_sample_ = tokens; }
   void show(const StepRecord& glance);
   void show(const EvaluationRecord& record, bool has_center);
   void warn(const std::string& text);  // in all styles, on its own line
@@ -43,7 +48,8 @@ class Progress {
   bool by_launcher_;
   std::int64_t steps_;
   double epochs_;
-  double loss_ = -1;  // smoothed
+  std::int64_t tokens_per_sample_ = 0;  // 0: samples are not text
+  double loss_ = -1;                    // smoothed
   std::chrono::steady_clock::time_point shown_;
   bool bar_drawn_ = false;
 };

@@ -1,5 +1,6 @@
 #include "report/text/report_tables.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -22,13 +23,11 @@ std::string or_nothing(const std::optional<Estimate>& value, const Text& text) {
 }
 
 std::string score_with_interval(const Metric& metric, const Estimate& value) {
-  if (!is_accuracy(metric)) {
-    const std::string score = score_text(metric, value.mean);
-    return value.high ? score + format(" +- %.2g", *value.high - value.mean) : score;
-  }
-  const std::string mean = format("%.2f %%", 100 * value.mean);
+  const std::string mean = score_text(metric, value.mean);
   if (!value.high) return mean;
   const double half = (*value.high - *value.low) / 2, shift = std::abs((*value.high + *value.low) / 2 - value.mean);
+  if (!is_accuracy(metric))
+    return mean + (shift > half / 5 ? format(" (%.4g to %.4g)", *value.low, *value.high) : format(" +- %.2g", half));
   if (shift > half / 5) return mean + format(" (%.2f to %.2f)", 100 * *value.low, 100 * *value.high);
   return mean + format(" +- %.2f", 100 * half);
 }
@@ -43,10 +42,12 @@ std::string learning_rate(const Variant& variant) {
   return number_text(variant.learning_rate) + (was_chosen(variant) ? " *" : "  ") + edge;
 }
 
-std::vector<std::string> row_of(const Metric& metric, const Variant& variant) {
+std::vector<std::string> row_of(const Comparison& comparison, const Variant& variant) {
+  const Metric& metric = comparison.metric;
   const auto with = [](const char* pattern, double factor) {
     return [pattern, factor](const Estimate& value) { return format(pattern, factor * value.mean); };
   };
+  const auto per_sample = static_cast<double>(std::max<std::int64_t>(comparison.tokens_per_sample, 1));
   const auto decimals = [](int count) {
     return [count](const Estimate& value) { return decimal_text(value.mean, count); };
   };
@@ -57,7 +58,8 @@ std::vector<std::string> row_of(const Metric& metric, const Variant& variant) {
           std::to_string(variant.finished.size()) + " of " + std::to_string(variant.runs.size()),
           or_nothing(variant.accuracy, [&](const Estimate& value) { return score_with_interval(metric, value); }),
           or_nothing(variant.seconds, decimals(1)),
-          or_nothing(variant.samples_per_second, decimals(0)),
+          or_nothing(variant.samples_per_second,
+                     [&](const Estimate& value) { return decimal_text(value.mean * per_sample, 0); }),
           or_nothing(variant.bytes_per_rank, [](const Estimate& value) { return human_bytes(value.mean); }),
           or_nothing(variant.speedup, with("%.2f", 1)),
           or_nothing(variant.efficiency, with("%.0f %%", 100)),
@@ -70,12 +72,12 @@ std::string variants_table(const Comparison& comparison) {
   const std::string target = !comparison.target    ? "target"
                              : is_accuracy(metric) ? format("%.4g %%", 100 * comparison.target->accuracy)
                                                    : score_text(metric, comparison.target->accuracy);
+  const std::string rate = comparison.tokens_per_sample > 0 ? "tokens/s" : "samples/s";
   TextTable table;
-  table.titles = {
-      "method",     "ranks",     "batch/rank",     "lr       ", "runs",       "test " + printable(metric.name),
-      "seconds",    "samples/s", "bytes per rank", "speed-up",  "efficiency", "s to " + target,
-      "bytes to it"};
-  for (const Variant& variant : comparison.variants) table.rows.push_back(row_of(metric, variant));
+  table.titles = {"method",     "ranks", "batch/rank",     "lr       ", "runs",       "test " + printable(metric.name),
+                  "seconds",    rate,    "bytes per rank", "speed-up",  "efficiency", "s to " + target,
+                  "bytes to it"};
+  for (const Variant& variant : comparison.variants) table.rows.push_back(row_of(comparison, variant));
   return to_text(table);
 }
 

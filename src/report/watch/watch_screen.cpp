@@ -49,7 +49,7 @@ Texts position(const WatchedRun& run) {
 std::string time_left(const WatchedRun& run) {
   if (run.has_ended() || !std::isfinite(run.seconds_left())) return "";
   bool may_stop = false;
-  for (const char* option : {"stop-at-accuracy", "stop-after-time", "stop-after-bytes"})
+  for (const char* option : {"stop-at-accuracy", "stop-at-loss", "stop-after-time", "stop-after-bytes"})
     may_stop = may_stop || !run.setting(option).empty();
   return (may_stop ? "at most " : "about ") + clock_text(run.seconds_left()) + " left";
 }
@@ -64,7 +64,7 @@ Texts speeds(const WatchedRun& run) {
   const RecentSteps recent = run.recent();
   return {std::isfinite(recent.loss) ? "loss " + loss_text(recent.loss) : "loss not known",
           format("learning rate %.4g", run.last().learning_rate),
-          decimal_text(recent.samples_per_second, 0) + " samples/s"};
+          rate_text(recent.samples_per_second, run.tokens_per_sample())};
 }
 
 Texts shares(const WatchedRun& run) {
@@ -92,6 +92,8 @@ std::string title_of(const Metric& metric) {
   return is_accuracy(metric) ? "test accuracy in %" : "test " + metric.name;
 }
 
+constexpr const char* kBitsPerByte = "bits/B";
+
 // In order of importance: the last ones are dropped first if there is not enough room.
 const std::vector<Column> kColumns = {
     {"epoch", [](const EvaluationRecord& record) { return format("%.2f", record.epoch); }, false},
@@ -104,6 +106,11 @@ const std::vector<Column> kColumns = {
      },
      false},
     {"loss", [](const EvaluationRecord& record) { return loss_text(record.center.loss); }, false},
+    {kBitsPerByte,
+     [](const EvaluationRecord& record) {
+       return record.bits_per_byte ? format("%.4g", *record.bits_per_byte) : std::string("-");
+     },
+     false},
     {"distance", [](const EvaluationRecord& record) { return format("%.3g", record.distance_mean); }, true},
     {"step", [](const EvaluationRecord& record) { return format("%lld", static_cast<long long>(record.step)); }, false},
 };
@@ -119,9 +126,13 @@ Texts evaluation_table(const std::vector<EvaluationRecord>& records, int columns
   const bool are_validated = records.back().validation.has_value();
   const std::size_t first = records.size() - std::min(records.size(), most - 2);
   Texts lines(records.size() - first + 1);
-  const bool have_workers = is_accuracy(records.back().metric);  // with another metric, only the center is evaluated
+  // Programs of one's own evaluate the workers only if they ask for it.
+  const bool have_workers =
+      is_accuracy(records.back().metric) ||
+      std::ranges::any_of(records, [](const EvaluationRecord& record) { return record.workers.has_value(); });
   for (const Column& column : kColumns) {
     if (column.is_of_workers && !have_workers) continue;
+    if (column.title == kBitsPerByte && !records.back().bits_per_byte) continue;
     if ((column.is_of_several && !are_several) || (std::string(column.title) == "valid." && !are_validated)) continue;
     if (static_cast<int>(lines[0].size()) + kWidth > columns) break;
     const bool is_test = std::string(column.title) == "center" && !are_several;

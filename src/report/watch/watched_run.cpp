@@ -68,6 +68,7 @@ void WatchedRun::take(const HeaderLine& header) {
   config_ = header.config;
   communicator_ = header.communicator;
   metric_ = header.metric;
+  tokens_per_sample_ = header.tokens_per_sample;
   model_ = header.model;
   ranks_ = static_cast<int>(header.ranks.size());
   end_.reset();

@@ -37,6 +37,7 @@ class WatchedRun {
   const std::string& communicator() const { return communicator_; }
   const std::string& model() const { return model_; }
   int ranks() const { return ranks_; }
+  std::int64_t tokens_per_sample() const { return tokens_per_sample_; }  // 0 if samples are not text
 
   const StepRecord& last() const { return last_; }  // of rank 0; step 0 before the first
   RecentSteps recent() const;
@@ -64,6 +65,7 @@ class WatchedRun {
   std::map<std::string, std::string> config_;
   std::string communicator_, model_;
   Metric metric_;
+  std::int64_t tokens_per_sample_ = 0;
   int ranks_ = 0, headers_ = 0;
   StepRecord last_;
   std::deque<StepRecord> recent_;  // the first record marks the begin of the time

@@ -18,7 +18,10 @@ BudgetState ask_for_costs(Transport& transport, const TrainingProgress& mine) {
           for (std::size_t i = 0; i < row.size(); ++i) largest[i] = std::max(largest[i], row[i]);
         return largest;
       });
-  return {0, most[0], most[1]};
+  BudgetState reached;
+  reached.seconds = most[0];
+  reached.bytes = most[1];
+  return reached;
 }
 
 bool EvaluationShares::ends_share(std::int64_t index) const {
@@ -51,26 +54,28 @@ bool is_budget_spent(const TrainingPlan& plan, const BudgetState& reached) {
          (plan.stop_after_bytes > 0 && reached.bytes >= static_cast<double>(plan.stop_after_bytes));
 }
 
-bool is_accurate_enough(const TrainingPlan& plan, double accuracy) {
-  return plan.stop_at_accuracy > 0 && accuracy >= plan.stop_at_accuracy;
+bool is_good_enough(const TrainingPlan& plan, double accuracy, double loss) {
+  return (plan.stop_at_accuracy > 0 && accuracy >= plan.stop_at_accuracy) ||
+         (plan.stop_at_loss > 0 && loss <= plan.stop_at_loss);
 }
 
 bool is_enough(const TrainingPlan& plan, const BudgetState& reached) {
-  return is_budget_spent(plan, reached) || is_accurate_enough(plan, reached.accuracy);
+  return is_budget_spent(plan, reached) || is_good_enough(plan, reached.accuracy, reached.loss);
 }
 
 std::string to_text(const BudgetState& reached) {
   std::array<char, 128> text{};
-  std::snprintf(text.data(), text.size(), "accuracy %.17g, seconds %.17g, bytes %.17g", reached.accuracy,
-                reached.seconds, reached.bytes);
+  std::snprintf(text.data(), text.size(), "accuracy %.17g, seconds %.17g, bytes %.17g, loss %.17g", reached.accuracy,
+                reached.seconds, reached.bytes, reached.loss);
   return text.data();
 }
 
 std::optional<BudgetState> reached_in(const std::string& text) {
   BudgetState reached;
-  const int read = std::sscanf(text.c_str(), "accuracy %lf, seconds %lf, bytes %lf", &reached.accuracy,
-                               &reached.seconds, &reached.bytes);
-  const bool is_one = read == 3 && std::isfinite(reached.accuracy + reached.seconds + reached.bytes);
+  // Checkpoints from before 2026-11-28 have no loss.
+  const int read = std::sscanf(text.c_str(), "accuracy %lf, seconds %lf, bytes %lf, loss %lf", &reached.accuracy,
+                               &reached.seconds, &reached.bytes, &reached.loss);
+  const bool is_one = read >= 3 && std::isfinite(reached.accuracy + reached.seconds + reached.bytes);
   return is_one ? std::optional(reached) : std::nullopt;
 }
 

@@ -1,6 +1,7 @@
-// The limits that end a run before its last step: accuracy, seconds and bytes.
+// The limits that end a run before its last step: score, seconds and bytes.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -8,14 +9,15 @@
 
 namespace eave {
 
-// How far a run has come towards its limits. `accuracy` is that of the consensus on the test set, at the last
-// evaluation. `seconds` and `bytes` are the largest of any rank, as of the last ask_for_costs.
+// How far a run has come towards its limits. `accuracy` and `loss` are those of the consensus on the test set, at the
+// last evaluation. `seconds` and `bytes` are the largest of any rank, as of the last ask_for_costs.
 struct BudgetState {
   double accuracy = 0;
   double seconds = 0, bytes = 0;
+  double loss = std::numeric_limits<double>::infinity();
 };
 
-// Collective. `mine` holds this rank's seconds and bytes. Returns the largest of each over all ranks, with accuracy 0.
+// Collective. `mine` holds this rank's seconds and bytes. Returns the largest of each over all ranks, without a score.
 BudgetState ask_for_costs(Transport& transport, const TrainingProgress& mine);
 
 // Spreads TrainingPlan::evaluations over a run. All ranks get the same answers, because they all know the same costs.
@@ -37,8 +39,9 @@ class EvaluationShares {
 };
 
 bool is_budget_spent(const TrainingPlan& plan, const BudgetState& reached);
-bool is_accurate_enough(const TrainingPlan& plan, double accuracy);
-// Whether the budget is spent or the accuracy is reached.
+// Whether stop_at_accuracy or stop_at_loss is reached.
+bool is_good_enough(const TrainingPlan& plan, double accuracy, double loss);
+// Whether the budget is spent or the score is reached.
 bool is_enough(const TrainingPlan& plan, const BudgetState& reached);
 
 // The text of the manifest's note kEnded. reached_in returns nothing if `text` is not such a text.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 #include "eave/agreement.h"
@@ -28,7 +29,13 @@ Score score_part(const TrainingParts& parts, const TrainingPlan& plan, const Dat
   return total;
 }
 
-ModelScore divide(double loss_sum, double correct, double samples) { return {loss_sum / samples, correct / samples}; }
+bool is_text(const TrainingParts& parts) { return parts.data.test->tokens() != nullptr; }
+
+// From the sums over `labels` labels.
+ModelScore divide(const TrainingParts& parts, double loss_sum, double correct, double labels) {
+  const double loss = loss_sum / labels;
+  return {loss, is_text(parts) ? perplexity_of(loss) : correct / labels};
+}
 
 // Ranks that only serve take part in every exchange of this file, with no data.
 std::int64_t workers_of(const TrainingParts& parts) { return parts.sampler.ranks(); }
@@ -46,15 +53,15 @@ ModelScore score_together(const TrainingParts& parts, const TrainingPlan& plan, 
                                       : Score();
   const std::vector<double> sum = sum_over_ranks(
       parts.transport, {mine.loss_sum, static_cast<double>(mine.correct), static_cast<double>(mine.samples)});
-  return divide(sum[0], sum[1], sum[2]);
+  return divide(parts, sum[0], sum[1], sum[2]);
 }
 
-// From each worker's loss sum, correct answers and number of labels: those of rank 0, those of the best worker, which
-// worker it is, and the labels, which are as many for all.
+// From each worker's loss sum, correct answers, number of labels and goodness: the first two of rank 0 and of the best
+// worker, which worker it is, and the labels, which are as many for all.
 std::vector<double> first_and_best(const Rows& rows) {
   std::size_t best = 0;
   for (std::size_t i = 1; i < rows.size() && !rows[i].empty(); ++i) {
-    if (rows[i][1] > rows[best][1]) best = i;
+    if (rows[i][3] > rows[best][3]) best = i;
   }
   return {rows[0][0], rows[0][1], rows[best][0], rows[best][1], static_cast<double>(best), rows[0][2]};
 }
@@ -65,11 +72,13 @@ void score_each(const TrainingParts& parts, const TrainingPlan& plan, WorkerScor
   if (is_worker(parts)) {
     const Score score = score_part(parts, plan, *parts.data.test, parts.replica.parameters.slice(),
                                    parts.replica.statistics.slice(), 0, parts.data.test->size());
-    mine = {score.loss_sum, static_cast<double>(score.correct), static_cast<double>(score.samples)};
+    const auto correct = static_cast<double>(score.correct), labels = static_cast<double>(score.samples);
+    const double goodness = is_text(parts) ? -perplexity_of(score.loss_sum / labels) : correct;
+    mine = {score.loss_sum, correct, labels, goodness};
   }
   const std::vector<double> scores = combine_over_ranks(parts.transport, mine, first_and_best);
-  workers.first = divide(scores[0], scores[1], scores[5]);
-  workers.best = divide(scores[2], scores[3], scores[5]);
+  workers.first = divide(parts, scores[0], scores[1], scores[5]);
+  workers.best = divide(parts, scores[2], scores[3], scores[5]);
   workers.best_rank = static_cast<int>(scores[4]);
 }
 
@@ -99,6 +108,14 @@ WorkerScores score_workers(const TrainingParts& parts, const TrainingPlan& plan,
   return workers;
 }
 
+// Bits per byte of a text: loss / ln 2 times tokens per byte (Gao et al., The Pile, 2020, section 3.1). With tokens
+// that are bytes it is loss / ln 2. Nothing if the bytes are not known.
+std::optional<double> bits_per_byte(const DataSplit& data, double loss) {
+  if (data.test->tokens() == nullptr || data.test_bytes == 0 || !std::isfinite(loss)) return std::nullopt;
+  const auto tokens = static_cast<double>(data.test->tokens()->labels() + 1);  // the first token is no label
+  return loss / std::numbers::ln2 * tokens / static_cast<double>(data.test_bytes);
+}
+
 // Returns the smallest, the largest and the mean of all values.
 std::vector<double> range_of(const Rows& rows) {
   std::vector<double> all;
@@ -122,9 +139,19 @@ void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationR
 
 }  // namespace
 
+Metric metric_of(const DataSplit& data) {
+  return data.test->tokens() != nullptr ? Metric{"perplexity", true} : Metric();
+}
+
+double perplexity_of(double loss) {
+  constexpr double kMost = 1e38;
+  return std::isfinite(loss) ? std::min(std::exp(loss), kMost) : kMost;
+}
+
 EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, bool is_last) {
   const auto start = std::chrono::steady_clock::now();
   EvaluationRecord record;
+  record.metric = metric_of(parts.data);
   const ConstSlice center = parts.communicator.consensus();
   const std::vector<float> statistics = statistics_for_consensus(parts, plan);
   record.center = score_together(parts, plan, *parts.data.test, center, statistics);
@@ -140,8 +167,9 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, 
   if (parts.traits.averages_gradients && record.distance_max != 0) {
     throw AgreedError(ExitCode::kInternal, "the replicas are no longer equal under a method that keeps them so");
   }
-  if (plan.evaluates_workers || is_last || is_accurate_enough(plan, record.center.accuracy))
+  if (plan.evaluates_workers || is_last || is_good_enough(plan, record.center.accuracy, record.center.loss))
     record.workers = score_workers(parts, plan, statistics, record.center);
+  record.bits_per_byte = bits_per_byte(parts.data, record.center.loss);
   record.evaluation_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return record;
 }

@@ -109,6 +109,7 @@ class Loop {
     });
     if (is_last || is_spent) return true;
     reached_.accuracy = evaluation_.center.accuracy;
+    reached_.loss = evaluation_.center.loss;
     if (!is_enough(plan_, reached_)) return false;
     log_.outside_of_training([this] { finish(); });
     return true;

@@ -123,11 +123,15 @@ TEST_P(EndedEarly, ends_again_and_trains_no_step) {
 INSTANTIATE_TEST_SUITE_P(With, EndedEarly, testing::ValuesIn(communicator_names(2)), in_identifiers);
 
 TEST(Reached, is_read_as_it_was_written_and_judged_by_what_is_asked_for) {
-  const auto read = reached_in(to_text({0.9, 12.5, 3e9}));
+  const auto read = reached_in(to_text({0.9, 12.5, 3e9, 1.75}));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->accuracy, 0.9);
   EXPECT_EQ(read->seconds, 12.5);
   EXPECT_EQ(read->bytes, 3e9);
+  EXPECT_EQ(read->loss, 1.75);
+  const auto old = reached_in("accuracy 0.9, seconds 12.5, bytes 3000000000");
+  ASSERT_TRUE(old) << "of a checkpoint without a loss";
+  EXPECT_EQ(old->bytes, 3e9);
   for (const char* text : {"", "accuracy", "accuracy nan, seconds 1, bytes 1", "accuracy 0.9, seconds 1"}) {
     EXPECT_FALSE(reached_in(text)) << text;
   }
@@ -135,6 +139,10 @@ TEST(Reached, is_read_as_it_was_written_and_judged_by_what_is_asked_for) {
   EXPECT_FALSE(is_enough(plan, *read)) << "nothing is asked for";
   plan.stop_at_accuracy = 0.9;
   EXPECT_TRUE(is_enough(plan, *read));
+  plan = {};
+  plan.stop_at_loss = 1.75;
+  EXPECT_TRUE(is_enough(plan, *read));
+  EXPECT_FALSE(is_enough(plan, *old)) << "its loss is not known";
   EXPECT_FALSE(is_budget_spent(plan, *read));
   plan = {};
   plan.stop_after_seconds = 13;
