@@ -80,14 +80,16 @@ struct Loss {
   std::int64_t rows = 0;  // rows of logits; those of samples from block->samples on count for nothing
   std::int64_t classes = 0;
   std::int64_t targets = 1;  // rows of a sample
+  float smoothing = 0;       // the share of a label that is spread evenly over all classes
 };
 
 // The number of doubles of scratch, in device memory.
 std::int64_t loss_scratch(const Loss& shape);
 
 // *totals = the sums over the rows, in the same order in every call. d_logits = the block's loss_factor × (softmax −
-// onehot(label)); nullptr: not wanted. Among equal logits the first one counts as the largest. A row whose label is
-// negative counts for nothing, and its gradient is 0. All arrays lie in device memory. Sums are in double.
+// target); nullptr: not wanted. The target is (1 − smoothing) · onehot(label) + smoothing / classes. Among equal logits
+// the first one counts as the largest. A row whose label is negative counts for nothing, and its gradient is 0. All
+// arrays lie in device memory. Sums are in double.
 template <class T>
 void softmax_cross_entropy(cudaStream_t stream, const Loss& shape, const PassBlock* block, const std::int32_t* labels,
                            const T* logits, T* d_logits, LossTotals* totals, double* scratch);

@@ -1,7 +1,7 @@
 #include "kernels/cuda/layers.h"
 #include "kernels/cuda/support/block_sum.h"
 #include "kernels/cuda/support/lanes.h"
-#include "kernels/cuda/support/launch.h"
+#include "kernels/cuda/support/rows.h"
 
 namespace eave::cuda {
 namespace {
@@ -16,7 +16,7 @@ __device__ inline Largest larger(const Largest& a, const Largest& b) {
   return a;
 }
 
-// blockDim.x threads share a row. All threads of the block must call these two functions.
+// blockDim.x threads share a row. All threads of the block must call it.
 __device__ inline Largest largest_of_row(const Largest& own) {
   __shared__ Largest all[kBlock];
   const unsigned at = threadIdx.y * blockDim.x + threadIdx.x;
@@ -24,18 +24,6 @@ __device__ inline Largest largest_of_row(const Largest& own) {
   __syncthreads();
   for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
     if (threadIdx.x < width) all[at] = larger(all[at], all[at + width]);
-    __syncthreads();
-  }
-  return all[threadIdx.y * blockDim.x];
-}
-
-__device__ inline double sum_of_row(double own) {
-  __shared__ double all[kBlock];
-  const unsigned at = threadIdx.y * blockDim.x + threadIdx.x;
-  all[at] = own;
-  __syncthreads();
-  for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
-    if (threadIdx.x < width) all[at] += all[at + width];
     __syncthreads();
   }
   return all[threadIdx.y * blockDim.x];
@@ -58,13 +46,24 @@ __device__ inline void write_gradient(const LossPass<T>& pass, std::int64_t row,
   const auto classes = static_cast<int>(pass.shape.classes);
   const float factor = counts ? pass.block->loss_factor : 0.0f;
   const float share = factor / static_cast<float>(sum);
+  const float spread = factor * pass.shape.smoothing / static_cast<float>(classes);
   const int label = counts ? pass.labels[row] : -1;
   for (auto c = static_cast<int>(threadIdx.x); c < classes; c += static_cast<int>(blockDim.x)) {
     const std::int64_t i = row * classes + c;
-    float d = share * expf(to_float(pass.logits[i]) - largest.value);
-    if (c == label) d -= factor;
+    float d = share * expf(to_float(pass.logits[i]) - largest.value) - spread;
+    if (c == label) d -= factor * (1 - pass.shape.smoothing);
     pass.d_logits[i] = from_float<T>(counts ? d : 0.0f);
   }
+}
+
+// All threads of the block must call it.
+template <class T>
+__device__ inline double mean_of_row(const T* logits, int classes) {
+  double sum = 0;
+  for (auto c = static_cast<int>(threadIdx.x); c < classes; c += static_cast<int>(blockDim.x)) {
+    sum += static_cast<double>(to_float(logits[c]));
+  }
+  return sum_of_row(sum) / classes;
 }
 
 template <class T>
@@ -85,11 +84,13 @@ __global__ void __launch_bounds__(kBlock) losses_of_rows(const LossPass<T> pass)
     sum += static_cast<double>(expf(to_float(logits[c]) - largest.value));
   }
   sum = sum_of_row(sum);
+  const double mean = pass.shape.smoothing > 0 ? mean_of_row(logits, classes) : 0;
   if (!inside) return;
   if (threadIdx.x == 0) {
     const int label = counts ? pass.labels[row] : 0;
-    const double loss = log(sum) + static_cast<double>(largest.value) - static_cast<double>(to_float(logits[label]));
-    pass.losses[row] = counts ? loss : 0.0;
+    const auto of_label = static_cast<double>(to_float(logits[label]));
+    const double target = of_label + static_cast<double>(pass.shape.smoothing) * (mean - of_label);
+    pass.losses[row] = counts ? log(sum) + static_cast<double>(largest.value) - target : 0.0;
     pass.correct[row] = counts && largest.place == label ? 1.0 : 0.0;
   }
   if (pass.d_logits != nullptr) write_gradient(pass, row, counts, largest, sum);
@@ -117,11 +118,9 @@ template <class T>
 void softmax_cross_entropy(cudaStream_t stream, const Loss& shape, const PassBlock* block, const std::int32_t* labels,
                            const T* logits, T* d_logits, LossTotals* totals, double* scratch) {
   const LossPass<T> pass = {shape, block, labels, logits, d_logits, scratch, scratch + shape.rows};
-  unsigned threads = 4;  // threads of a row
-  while (threads < kBlock && threads * 4 < shape.classes) threads *= 2;
-  const unsigned rows = kBlock / threads;
   if (shape.rows > 0) {
-    EAVE_LAUNCH(losses_of_rows<T>, grid_of((shape.rows + rows - 1) / rows), dim3(threads, rows), stream, pass);
+    const RowLaunch rows = row_launch(shape.rows, shape.classes);
+    EAVE_LAUNCH(losses_of_rows<T>, rows.grid, rows.block, stream, pass);
   }
   EAVE_LAUNCH(sum_losses, dim3(1), dim3(kBlock), stream, pass.losses, pass.correct, shape.rows, totals);
 }

@@ -65,7 +65,7 @@ struct DenseShape {
   bool training = true;        // backward will be called
   bool input_gradient = true;  // backward computes d_input too
   bool bias = true;
-  bool transposed = false;  // weights are [outputs, inputs], as in a table of tokens. Without relu; CPU only.
+  bool transposed = false;  // weights are [outputs, inputs], as in a table of tokens. Without relu.
 };
 
 struct Window {
@@ -228,10 +228,11 @@ struct ShortcutShape {
   int stride = 1;
 };
 
-// Operations of windows of tokens. A window is positions × 1 × channels, so its rows are its positions. CPU only.
+// Operations of windows of tokens. A window is positions × 1 × channels, so its rows are its positions.
 
 // The rows of `table` that the tokens name, plus the rows of `places` for their positions. Tokens are whole numbers in
-// [0, vocabulary) of type float32, also the input's. Tables are float32: [vocabulary, width] and [places, width].
+// [0, vocabulary) of type float32: the batch's inputs as the pass got them, whatever the type of activations is. Tables
+// are float32: [vocabulary, width] and [places, width].
 struct EmbeddingForward {
   ConstSlice tokens, table, places;  // places: empty if there are none
   Slice output;
@@ -240,6 +241,7 @@ struct EmbeddingBackward {
   ConstSlice tokens, d_output;
   Slice d_table, d_places;
   bool adds = false;  // adds to d_table, which holds another layer's part of the gradient; otherwise overwrites it
+  Slice scratch;
 };
 struct EmbeddingShape {
   using Plan = GradientPlan<EmbeddingForward, EmbeddingBackward>;

@@ -1,7 +1,8 @@
 // The passes that depend on the samples of a batch: dropout and the loss.
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/layers.h"
+#include "eave/batch.h"
+#include "kernels/cpu/tokens.h"
 #include "kernels/cuda/layers.h"
 #include "numbers.h"
 #include "on_device.h"
@@ -42,11 +43,12 @@ struct Found {
 
 template <class T>
 Found loss_of(const TestStream& stream, std::int64_t rows, std::int64_t classes, std::int64_t samples,
-              const std::vector<float>& logits, const std::vector<std::int32_t>& labels) {
+              const std::vector<float>& logits, const std::vector<std::int32_t>& labels, std::int64_t targets = 1,
+              float smoothing = 0) {
   OnDevice<T> logits_there(stream, as<T>(logits)), d_logits(stream, logits.size());
   OnDevice<std::int32_t> labels_there(stream, labels);
   OnDevice<PassBlock> block(stream, std::vector<PassBlock>{{0, 0, 0.25f, static_cast<std::int32_t>(samples)}});
-  const Loss shape = {rows, classes};
+  const Loss shape = {rows, classes, targets, smoothing};
   OnDevice<double> scratch(stream, static_cast<std::size_t>(loss_scratch(shape)));
   OnDevice<LossTotals> totals(stream, 1);
   softmax_cross_entropy<T>(stream, shape, block.data(), labels_there.data(), logits_there.data(), d_logits.data(),
@@ -83,6 +85,28 @@ TYPED_TEST(CudaSamples, loss_is_that_of_the_cpu) {
       expect_near(found.d_logits, d_logits, kRounding<T>, 1e-6);
       const Found again = loss_of<T>(stream, rows, classes, rows, logits, labels);
       EXPECT_EQ(found.totals.loss, again.totals.loss);
+    }
+  }
+}
+
+// Windows of 13 tokens, a vocabulary that fills no packet, and labels that count for nothing.
+TYPED_TEST(CudaSamples, smoothed_loss_of_tokens_is_that_of_the_cpu) {
+  using T = TypeParam;
+  const TestStream stream;
+  constexpr std::int64_t kSamples = 5, kTargets = 13, kRows = kSamples * kTargets;
+  for (const std::int64_t classes : {1, 11, 1003}) {
+    for (const float smoothing : {0.0f, 0.1f, 0.6f}) {
+      const auto logits = some_numbers<T>(static_cast<std::size_t>(kRows * classes), 1, 3);
+      auto labels = some_labels(kRows, classes);
+      for (std::size_t i = 0; i < labels.size(); i += 4) labels[i] = kNoLabel;
+      std::vector<float> d_logits(logits.size());
+      const LossTotals expected =
+          cpu::token_cross_entropy(logits.data(), labels.data(), kRows, classes, {0.25f, smoothing}, d_logits.data());
+      const Found found = loss_of<T>(stream, kRows, classes, kSamples, logits, labels, kTargets, smoothing);
+      EXPECT_NEAR(found.totals.loss, expected.loss, 1e-6 * expected.loss + 1e-6);
+      EXPECT_EQ(found.totals.correct, expected.correct);
+      expect_near(found.d_logits, d_logits, kRounding<T>, 1e-6);
+      for (std::size_t i = 0; i < static_cast<std::size_t>(classes); ++i) EXPECT_EQ(found.d_logits[i], 0);
     }
   }
 }

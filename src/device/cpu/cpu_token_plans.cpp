@@ -1,9 +1,9 @@
 // Embeddings, norms, rotary positions and gates of windows of tokens on the CPU.
-#include <cmath>
 #include <vector>
 
 #include "device/cpu/cpu_plans.h"
 #include "device/kernel_plan.h"
+#include "device/rotary_turns.h"
 #include "kernels/cpu/activation.h"
 #include "kernels/cpu/tokens.h"
 
@@ -54,23 +54,15 @@ std::unique_ptr<RowNormShape::Plan> make_cpu_plan(CpuContext&, const RowNormShap
 
 std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext&, const RotaryShape& shape) {
   const AttentionShape& of = shape.of;
-  const std::int64_t half = of.width / 2;
-  std::vector<float> cosines, sines;
-  for (std::int64_t place = 0; place < of.positions; ++place) {
-    for (std::int64_t i = 0; i < half; ++i) {
-      const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(of.width);
-      const double angle = static_cast<double>(place) * std::pow(double{shape.base}, exponent);
-      cosines.push_back(static_cast<float>(std::cos(angle)));
-      sines.push_back(static_cast<float>(std::sin(angle)));
-    }
-  }
+  const std::int64_t half = of.positions * of.width / 2;
+  const std::vector<float> turns = rotary_turns(shape);  // cosines, then sines
   const cpu::Rotary rotary{of.samples, of.positions, of.heads + of.groups, of.groups, of.width};
   // The gradient is turned back.
-  std::vector<float> back(sines);
+  std::vector<float> back(turns.begin() + half, turns.end());
   for (float& sine : back) sine = -sine;
   return make_kernel_plan<float>(
-      [=](const auto& call) { cpu::rotate(rotary, cosines.data(), sines.data(), call.input, call.output); },
-      [=](const auto& call) { cpu::rotate(rotary, cosines.data(), back.data(), call.d_output, call.d_input); });
+      [=](const auto& call) { cpu::rotate(rotary, turns.data(), turns.data() + half, call.input, call.output); },
+      [=](const auto& call) { cpu::rotate(rotary, turns.data(), back.data(), call.d_output, call.d_input); });
 }
 
 std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext&, const GatedShape& shape) {

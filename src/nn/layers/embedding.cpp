@@ -24,7 +24,7 @@ class EmbeddingPlan final : public OperationLayerPlan<EmbeddingShape::Plan> {
   }
   void backward(const BackwardCall& call) override {
     plan_->backward({call.input, call.d_output, part(call.d_parameters, table_),
-                     has_places_ ? part(call.d_parameters, places_) : Slice(), call.adds});
+                     has_places_ ? part(call.d_parameters, places_) : Slice(), call.adds, call.scratch});
   }
 
  private:

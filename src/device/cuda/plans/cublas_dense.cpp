@@ -1,6 +1,7 @@
 #include "device/cuda/plans/cublas_dense.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "device/cuda/workspace_layout.h"
 #include "device/kernel_arguments.h"
@@ -70,8 +71,10 @@ void CublasDense::backward(const LinearBackward& call) {
   } else {
     run_back_through_relu_and_bias<float>(call);
   }
+  const float *first = call.d_output.data(), *second = call.input.data();
+  if (shape_.transposed) std::swap(first, second);
   to_weights_->run(libraries_.cublas(), context_.stream,
-                   {call.d_output.data(), call.input.data(), nullptr, call.d_weights.data(), piece(call.scratch, 0)});
+                   {first, second, nullptr, call.d_weights.data(), piece(call.scratch, 0)});
   if (call.d_input.empty()) return;
   to_input_->run(
       libraries_.cublas(), context_.stream,
@@ -79,7 +82,6 @@ void CublasDense::backward(const LinearBackward& call) {
 }
 
 std::unique_ptr<LinearPlan> make_plan(const Context& context, const DenseShape& shape) {
-  if (shape.transposed) refuse_on_gpu("tied_output");
   return std::make_unique<CublasDense>(context, shape, shape.bias);
 }
 

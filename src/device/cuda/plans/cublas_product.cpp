@@ -74,16 +74,22 @@ void check_cublas(cublasStatus_t status, const char* what, const std::source_loc
                                        advice);
 }
 
+// Transposed weights are stored as [outputs, inputs], which is inputs × outputs in columns.
 Product forward_product(const DenseShape& s, bool bias, bool half) {
-  return {s.outputs, s.samples, s.inputs, false, false, s.outputs, s.inputs, s.outputs, half, half, bias, s.relu};
+  const std::int64_t stride = s.transposed ? s.inputs : s.outputs;
+  return {s.outputs, s.samples, s.inputs, s.transposed, false, stride, s.inputs, s.outputs, half, half, bias, s.relu};
 }
 
 Product weights_product(const DenseShape& s, bool half) {
+  if (s.transposed) {
+    return {s.inputs, s.outputs, s.samples, false, true, s.inputs, s.outputs, s.inputs, half, false, false, false};
+  }
   return {s.outputs, s.inputs, s.samples, false, true, s.outputs, s.inputs, s.outputs, half, false, false, false};
 }
 
 Product input_product(const DenseShape& s, bool half) {
-  return {s.inputs, s.samples, s.outputs, true, false, s.outputs, s.outputs, s.inputs, half, half, false, false};
+  const std::int64_t stride = s.transposed ? s.inputs : s.outputs;
+  return {s.inputs, s.samples, s.outputs, !s.transposed, false, stride, s.outputs, s.inputs, half, half, false, false};
 }
 
 ProductPlan::ProductPlan(const Product& product, Precision precision)

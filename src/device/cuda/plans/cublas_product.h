@@ -36,7 +36,8 @@ struct Product {
 
 // Forward: a is the weights, b the input, d the output.
 Product forward_product(const DenseShape& shape, bool bias, bool half);
-// Gradient of the weights: a is the output's gradient, b the input, d the weights' gradient in float32.
+// Gradient of the weights: a is the output's gradient, b the input, d the weights' gradient in float32. With transposed
+// weights a is the input and b the output's gradient.
 Product weights_product(const DenseShape& shape, bool half);
 // Gradient of the input: a is the weights, b the output's gradient, d the input's gradient.
 Product input_product(const DenseShape& shape, bool half);

@@ -87,11 +87,7 @@ std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ShortcutShape
 }
 
 std::unique_ptr<LossShape::Plan> make_plan(const Context& context, const LossShape& shape) {
-  if (shape.smoothing > 0) {
-    throw Error(ExitCode::kConfiguration,
-                "--label-smoothing works on the CPU only: give --device cpu, or leave it out");
-  }
-  const Loss loss{shape.rows, shape.classes, shape.targets};
+  const Loss loss{shape.rows, shape.classes, shape.targets, shape.smoothing};
   return context.precision == Precision::kBf16 ? plan_loss<Half>(context, loss) : plan_loss<float>(context, loss);
 }
 

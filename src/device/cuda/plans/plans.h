@@ -32,7 +32,7 @@ struct Context {
   Libraries* libraries = nullptr;
   // CudaDevice::finish_all. A plan may be made in the middle of training, and finding one allocates memory.
   std::function<void()> finish_all = {};
-  const PassMemory* pass = nullptr;  // read by dropout and the loss
+  const PassMemory* pass = nullptr;  // read by dropout, embeddings and the loss
   // Only in a pass with kBf16: the pass's parameters and their copy in bfloat16, element by element.
   const float* parameters = nullptr;
   const void* half_parameters = nullptr;
@@ -57,12 +57,11 @@ std::unique_ptr<UnaryPlan> make_plan(const Context& context, const DropoutShape&
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ShortcutShape& shape);
 std::unique_ptr<LossShape::Plan> make_plan(const Context& context, const LossShape& shape);
 std::unique_ptr<DenseLossShape::Plan> make_plan(const Context& context, const DenseLossShape& shape);  // throws
-// token_plans.cpp. They throw Error(kConfiguration), which names --device cpu.
+// token_plans.cpp. That of attention throws Error(kConfiguration), which names --device cpu.
 std::unique_ptr<EmbeddingShape::Plan> make_plan(const Context& context, const EmbeddingShape& shape);
 std::unique_ptr<RowNormShape::Plan> make_plan(const Context& context, const RowNormShape& shape);
 std::unique_ptr<AttentionShape::Plan> make_plan(const Context& context, const AttentionShape& shape);
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const RotaryShape& shape);
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const GatedShape& shape);
-[[noreturn]] void refuse_on_gpu(const char* layer);
 
 }  // namespace eave::cuda

@@ -1,0 +1,36 @@
+// Kernels in which blockDim.x neighbouring threads share a row, and blockDim.y rows share a block.
+#pragma once
+
+#include "kernels/cuda/support/launch.h"
+
+namespace eave::cuda {
+
+struct RowLaunch {
+  dim3 grid, block;
+};
+
+// There is at least one row.
+inline RowLaunch row_launch(std::int64_t rows, std::int64_t values_of_row) {
+  unsigned threads = 4;
+  while (threads < kBlock && threads * 4 < values_of_row) threads *= 2;
+  const unsigned rows_of_block = kBlock / threads;
+  return {grid_of((rows + rows_of_block - 1) / rows_of_block), dim3(threads, rows_of_block)};
+}
+
+// The sum of one number for each thread of a row, always in the same order. All threads of the block must call it.
+template <class Number>
+__device__ inline Number sum_of_row(Number own) {
+  __shared__ Number all[kBlock];
+  const unsigned at = threadIdx.y * blockDim.x + threadIdx.x;
+  all[at] = own;
+  __syncthreads();
+  for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+    if (threadIdx.x < width) all[at] += all[at + width];
+    __syncthreads();
+  }
+  const Number sum = all[threadIdx.y * blockDim.x];
+  __syncthreads();  // the next call must not write before all have read
+  return sum;
+}
+
+}  // namespace eave::cuda
