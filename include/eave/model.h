@@ -39,8 +39,7 @@ class Model {
   //     Error(kConfiguration)  if the layers do not fit the images or the last layer does not have `classes` outputs,
   //     Error(kResource)       if there is not enough memory for a training step of `largest_batch` samples.
   // `label_smoothing`, in [0, 1): in training, the share of each label that is spread evenly over all classes (Szegedy
-  // et al. 2016, section 7; PyTorch's CrossEntropyLoss(label_smoothing)). CPU only: elsewhere throws
-  // Error(kConfiguration).
+  // et al. 2016, section 7; PyTorch's CrossEntropyLoss(label_smoothing)).
   Model(const std::string& specification, ImageShape input, int classes, std::int64_t largest_batch, Compute& compute,
         float label_smoothing = 0);
   ~Model();

@@ -339,7 +339,7 @@ struct LossShape {
   std::int64_t classes = 0;
   std::int64_t targets = 1;  // rows of a sample: Batch::targets
   // The share of each label that is spread evenly over all classes (Szegedy et al. 2016, section 7): the loss is
-  // (1 − smoothing) · cross-entropy with the label + smoothing · mean cross-entropy with every class. CPU only.
+  // (1 − smoothing) · cross-entropy with the label + smoothing · mean cross-entropy with every class.
   float smoothing = 0;
 };
 

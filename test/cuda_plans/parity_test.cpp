@@ -196,6 +196,17 @@ Problem problem_of(const ConvolutionShape& s) {
   return p;
 }
 
+Problem problem_of(const DenseShape& s) {
+  Problem p;
+  p.inputs = s.samples * s.inputs;
+  p.weights = s.inputs * s.outputs;
+  p.bias = s.bias ? s.outputs : 0;
+  p.outputs = s.samples * s.outputs;
+  p.training = s.training;
+  p.fill();
+  return p;
+}
+
 struct NamedShape {
   const char* name;
   ConvolutionShape shape;
@@ -217,41 +228,41 @@ std::vector<NamedShape> convolutions() {
 
 class Parity : public testing::TestWithParam<Setting> {
  protected:
-  void compare(const ConvolutionShape& shape) {
-    const Problem problem = problem_of(shape);
-    const auto cpu = make_cpu_compute(1);
-    const Results expected = run_on_cpu(*cpu->plan(shape), problem);
-    const auto make = [&](const Context& context) { return make_plan(context, shape); };
-    expect_same(run_on_gpu(GetParam(), problem, make), expected);
+  // In training and in evaluation.
+  template <class Shape>
+  void compare(Shape shape) {
+    for (const bool training : {true, false}) {
+      shape.training = training;
+      const Problem problem = problem_of(shape);
+      const auto cpu = make_cpu_compute(1);
+      const Results expected = run_on_cpu(*cpu->plan(shape), problem);
+      const auto make = [&](const Context& context) { return make_plan(context, shape); };
+      expect_same(run_on_gpu(GetParam(), problem, make), expected);
+    }
   }
 };
 
 TEST_P(Parity, of_convolutions) {
-  std::vector<NamedShape> all = convolutions();
-  for (NamedShape& named : all) {
+  for (const NamedShape& named : convolutions()) {
     SCOPED_TRACE(named.name);
-    compare(named.shape);
-    named.shape.training = false;
     compare(named.shape);
   }
 }
 
 TEST_P(Parity, of_dense_layers) {
   for (const bool relu : {false, true}) {
-    for (const bool training : {false, true}) {
-      // With ten classes, rows are not aligned to 16 bytes.
-      const DenseShape shape = {6, 20, 10, relu, training};
-      Problem problem;
-      problem.inputs = 6 * 20;
-      problem.weights = 20 * 10;
-      problem.bias = 10;
-      problem.outputs = 6 * 10;
-      problem.training = training;
-      problem.fill();
-      const auto cpu = make_cpu_compute(1);
-      const Results expected = run_on_cpu(*cpu->plan(shape), problem);
-      const auto make = [&](const Context& context) { return make_plan(context, shape); };
-      expect_same(run_on_gpu(GetParam(), problem, make), expected);
+    compare(DenseShape{6, 20, 10, relu});  // with ten classes, rows are not aligned to 16 bytes
+  }
+}
+
+// A table of tokens; one row too, and odd numbers.
+TEST_P(Parity, of_dense_layers_with_transposed_weights) {
+  for (DenseShape shape : {DenseShape{6, 20, 10}, DenseShape{1, 5, 301}, DenseShape{9, 7, 13}, DenseShape{3, 8, 1}}) {
+    shape.transposed = true;
+    for (const bool bias : {false, true}) {
+      shape.bias = bias;
+      SCOPED_TRACE(std::to_string(shape.outputs) + (bias ? " with bias" : ""));
+      compare(shape);
     }
   }
 }

@@ -50,8 +50,7 @@ void add_training(CommandLine& line) {
        {"max-steps", OptionType::kInteger, "", "stop after this many steps, even if epochs are left"},
        {"max-samples", OptionType::kInteger, "", "stop when all ranks together have seen this many samples"},
        {"label-smoothing", OptionType::kReal, "",
-        "share of each label, such as 0.1, to spread evenly over all classes in training; evaluations do not. CPU "
-        "only"},
+        "share of each label, such as 0.1, to spread evenly over all classes in training; evaluations do not"},
        {"initial-parameters", OptionType::kPath, "",
         "file of parameters to start from: model.safetensors of a run, a .safetensors file from PyTorch, or weights "
         "with Hugging Face's names for GPT-2 and Llama, or nanoGPT's"},

@@ -3,7 +3,6 @@
 
 #include "device/cpu/cpu_plans.h"
 #include "device/kernel_plan.h"
-#include "device/rotary_turns.h"
 #include "kernels/cpu/activation.h"
 #include "kernels/cpu/tokens.h"
 
@@ -54,15 +53,17 @@ std::unique_ptr<RowNormShape::Plan> make_cpu_plan(CpuContext&, const RowNormShap
 
 std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext&, const RotaryShape& shape) {
   const AttentionShape& of = shape.of;
-  const std::int64_t half = of.positions * of.width / 2;
-  const std::vector<float> turns = rotary_turns(shape);  // cosines, then sines
+  const std::vector<float> turns = rotary_turns(shape);
+  const auto sines_at = static_cast<std::ptrdiff_t>(turns.size() / 2);
+  const std::vector<float> cosines(turns.begin(), turns.begin() + sines_at),
+      sines(turns.begin() + sines_at, turns.end());
   const cpu::Rotary rotary{of.samples, of.positions, of.heads + of.groups, of.groups, of.width};
   // The gradient is turned back.
-  std::vector<float> back(turns.begin() + half, turns.end());
+  std::vector<float> back(sines);
   for (float& sine : back) sine = -sine;
   return make_kernel_plan<float>(
-      [=](const auto& call) { cpu::rotate(rotary, turns.data(), turns.data() + half, call.input, call.output); },
-      [=](const auto& call) { cpu::rotate(rotary, turns.data(), back.data(), call.d_output, call.d_input); });
+      [=](const auto& call) { cpu::rotate(rotary, cosines.data(), sines.data(), call.input, call.output); },
+      [=](const auto& call) { cpu::rotate(rotary, cosines.data(), back.data(), call.d_output, call.d_input); });
 }
 
 std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext&, const GatedShape& shape) {

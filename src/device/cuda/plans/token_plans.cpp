@@ -6,7 +6,6 @@
 #include "device/cuda/plans/plans.h"
 #include "device/cuda/workspace_layout.h"
 #include "device/kernel_plan.h"
-#include "device/rotary_turns.h"
 #include "eave/check.h"
 #include "kernels/cuda/tokens.h"
 
