@@ -112,7 +112,7 @@ TYPED_TEST(CudaTokens, row_norm_gradient_is_that_of_the_cpu_and_the_same_each_ti
     OnDevice<T> x_there(stream, as<T>(x)), d_there(stream, as<T>(d)), d_x_there(stream, x.size());
     OnDevice<float> scale_there(stream, scale), moments_there(stream, moments);
     OnDevice<float> d_scale_there(stream, scale.size()), d_shift_there(stream, scale.size());
-    OnDevice<double> sums(stream, size_of(row_norm_scratch(norm)));
+    OnDevice<double> sums(stream, size_of(cuda::row_norm_scratch(norm)));
     const auto run = [&](T* d_input, float* d_shift_or_none) {
       row_norm_gradient<T>(stream, norm, x_there.data(), scale_there.data(), moments_there.data(), d_there.data(),
                            d_input, d_scale_there.data(), d_shift_or_none, sums.data());

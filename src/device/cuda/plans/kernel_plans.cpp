@@ -3,6 +3,7 @@
 #include "device/cuda/passes/pass_memory.h"
 #include "device/cuda/plans/plans.h"
 #include "device/kernel_plan.h"
+#include "eave/check.h"
 #include "kernels/cuda/activation.h"
 #include "kernels/cuda/layers.h"
 

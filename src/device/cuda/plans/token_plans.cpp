@@ -51,7 +51,7 @@ std::unique_ptr<RowNormShape::Plan> plan_row_norm(cudaStream_t stream, const Row
                           array<T>(call.d_output), array<T>(call.d_input), call.d_scale.data(),
                           array<float>(call.d_shift), piece<double>(call.scratch, 0));
       },
-      {2 * norm.rows, floats_for(row_norm_scratch(norm) * static_cast<std::int64_t>(sizeof(double)))});
+      {2 * norm.rows, floats_for(cuda::row_norm_scratch(norm) * static_cast<std::int64_t>(sizeof(double)))});
 }
 
 // Cosines, then sines, in the memory of the device.
