@@ -1,5 +1,5 @@
 // Models of tokens on a GPU against the same models on the CPU.
-#include <cmath>
+#include <ostream>
 
 #include "test/cuda/trainee.h"
 #include "test/nn/token_batch.h"
@@ -11,6 +11,7 @@ struct TokenCase {
   std::string name, text;
   int positions, vocabulary;
   float smoothing = 0;
+  friend std::ostream& operator<<(std::ostream& out, const TokenCase& c) { return out << c.text; }
 };
 
 // A vocabulary above 256 has tokens that bfloat16 cannot hold. Odd ones fill no packets.
