@@ -299,7 +299,7 @@ struct AttentionShape {
   std::int64_t width = 0;   // of a head
   // In training each share becomes 0 with this probability, and the others are divided by 1 − dropout, as in Vaswani et
   // al. 2017. The choice depends only on (seed, layer, step, dataset index of the sample, head, position, position that
-  // it looks at). CPU only.
+  // it looks at).
   float dropout = 0;
   std::uint32_t layer = 0;
   std::int64_t input_row() const { return (heads + 2 * groups) * width; }

@@ -81,13 +81,14 @@ struct Transformer {
 
 std::string transformer(const Transformer& t) {
   const std::string bias = t.bias ? "" : " no_bias", norm = "layer_norm" + bias + "; ";
-  const std::string dropout = t.dropout.empty() ? "" : "; dropout " + t.dropout;
+  const std::string of_shares = t.dropout.empty() ? "" : " dropout " + t.dropout;
+  const std::string dropout = t.dropout.empty() ? "" : ";" + of_shares;
   const auto linear = [&](int outputs, double deviation) {
     return "linear " + std::to_string(outputs) + bias + " deviation " + number_text(deviation);
   };
   const double usual = 0.02, of_branch = usual / std::sqrt(2.0 * t.layers);
   const std::string block = "residual(" + norm + linear(3 * t.width, usual) + "; attention " + std::to_string(t.heads) +
-                            "; " + linear(t.width, of_branch) + dropout + "); residual(" + norm +
+                            of_shares + "; " + linear(t.width, of_branch) + dropout + "); residual(" + norm +
                             linear(4 * t.width, usual) + "; " + t.gelu + "; " + linear(t.width, of_branch) + dropout +
                             "); ";
   std::string text =
@@ -137,7 +138,7 @@ const std::vector<NamedModel>& zoo() {
       {"resnet18", resnet18()},
       {"resnet20", resnet20()},
       {"resnet50", resnet50()},
-      // nanoGPT's configurations for a CPU and for train_shakespeare_char. Dropout on attention's shares is left out.
+      // nanoGPT's configurations for a CPU and for train_shakespeare_char.
       {"nanogpt-cpu", transformer({4, 4, 128, 64, false, "gelu", ""})},
       {"nanogpt-char", transformer({6, 6, 384, 256, false, "gelu", "0.2"})},
       {"gpt2", transformer({12, 12, 768, 1024, true, "gelu_tanh", ""})},

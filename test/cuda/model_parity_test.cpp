@@ -3,6 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "eave/check.h"
+#include "eave/model.h"
+#include "eave/optimizer.h"
 #include "kernels/elementwise/words.h"
 #include "test/cuda/trainee.h"
 #include "test/nn/fixture.h"
@@ -82,6 +85,23 @@ TEST_F(OnGpu, a_weight_that_is_no_number_shows_in_the_loss) {
   }
 }
 
+// Its kernel keeps a head's results in registers.
+TEST_F(OnGpu, attention_of_wider_heads_is_refused) {
+  const std::unique_ptr<Device> device = module_->open_device(0);
+  const std::unique_ptr<Compute> gpu = module_->make_compute(*device, {.precision = Precision::kFp32});
+  const TestBatch data({3, 1, 3}, 10, kBatch);
+  Trainee widest("conv2d 768 1x1; attention 1; flatten; dense classes", {3, 1, 3}, *gpu);
+  EXPECT_TRUE(std::isfinite(widest.evaluate(data.batch).loss_sum));
+  try {
+    Trainee wider("conv2d 771 1x1; attention 1; flatten; dense classes", {3, 1, 3}, *gpu);
+    ADD_FAILURE() << "a plan was made";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::kConfiguration);
+    EXPECT_NE(std::string(error.what()).find("a head has 257 channels, and a GPU takes at most 256"), std::string::npos)
+        << error.what();
+  }
+}
+
 // The host may run any number of steps ahead of the GPU.
 TEST_F(OnGpu, steps_whose_losses_nobody_asks_for_are_the_same_steps) {
   const std::unique_ptr<Device> device = module_->open_device(0);
@@ -146,7 +166,8 @@ std::vector<Case> cases() {
           "no_bias; "
           "batch_norm | conv2d 16 1x1 stride 2 no_bias; batch_norm); relu; local_response_norm radius 3 alpha 0.2 beta "
           "0.6; "
-          "global_pool; dense classes"}) {
+          "global_pool; dense classes",
+          "conv2d 32 3x3; attention 4 groups 2 dropout 0.2; conv2d 24 1x1; attention 1; global_pool; dense classes"}) {
       all.push_back({text, {13, 11, 3}, precision});
     }
     all.push_back({all_activations(), {13, 11, 3}, precision});

@@ -25,13 +25,21 @@ const std::vector<TokenCase> kTokenCases = {
     {"rotary", "embedding 8; linear 24; rotary 2; gelu; linear classes", 7, 9},
     {"rotary_of_groups", "embedding 4; linear 32; rotary 2 groups 1 base 100; linear classes", 5, 5},
     {"gated", "embedding 6; linear 26; gated silu; linear 10; gated relu; linear classes", 3, 9},
-    {"label_of_a_window", "embedding 4; linear 12; global_pool; dense classes", 5, 9},
     {"smoothed_labels", "embedding 5; dropout 0.2; linear 5; tied_output", 9, 261, 0.3f},
     {"blocks",
      "embedding 8 positions 10; residual(layer_norm; linear 24; rotary 2; linear 8; dropout 0.1); residual(rms_norm; "
      "linear 26 no_bias; gated silu; linear 8 no_bias); residual(layer_norm no_bias; linear 12; gelu_tanh; linear 8); "
      "layer_norm; tied_output",
      10, 517, 0.1f},
+    {"gpt",
+     "embedding 12 positions 9; dropout 0.1; residual(layer_norm; linear 36; attention 3 dropout 0.2; linear 12; "
+     "dropout "
+     "0.1); residual(layer_norm; linear 48; gelu; linear 12); layer_norm; tied_output",
+     9, 101},
+    {"llama",
+     "embedding 16; residual(rms_norm; linear 32 no_bias; rotary 4 groups 2; attention 4 groups 2; linear 16 no_bias); "
+     "residual(rms_norm; linear 44 no_bias; gated silu; linear 16 no_bias); rms_norm; tied_output",
+     70, 37},
 };
 
 class TokensOnGpu : public OnGpu, public testing::WithParamInterface<TokenCase> {

@@ -1,6 +1,5 @@
 // Causal self-attention of several heads (Vaswani et al. 2017). It has no parameters: its input has the queries of all
 // heads, then the keys and the values, as a linear layer before it gives them.
-#include "eave/check.h"
 #include "nn/operation_layer.h"
 #include "nn/token_layers.h"
 
@@ -29,10 +28,6 @@ class Attention final : public Layer {
   }
   PlaceRole place_role() const override { return {PlaceRole::Kind::kAttention, shape_}; }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
-    if (shape_.dropout > 0 && compute.device().kind() != DeviceKind::kCpu) {
-      throw Error(ExitCode::kConfiguration,
-                  "model: '" + text_ + "': attention drops shares on the CPU only: give --device cpu, or no dropout");
-    }
     AttentionShape shape = shape_;
     shape.samples = use.samples;
     return std::make_unique<AttentionPlan>(compute.plan(shape));

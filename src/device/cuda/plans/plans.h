@@ -57,10 +57,11 @@ std::unique_ptr<UnaryPlan> make_plan(const Context& context, const DropoutShape&
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ShortcutShape& shape);
 std::unique_ptr<LossShape::Plan> make_plan(const Context& context, const LossShape& shape);
 std::unique_ptr<DenseLossShape::Plan> make_plan(const Context& context, const DenseLossShape& shape);  // throws
-// token_plans.cpp. That of attention throws Error(kConfiguration), which names --device cpu.
+std::unique_ptr<AttentionShape::Plan> make_plan(const Context& context,
+                                                const AttentionShape& shape);  // attention_plan.cpp
+// token_plans.cpp
 std::unique_ptr<EmbeddingShape::Plan> make_plan(const Context& context, const EmbeddingShape& shape);
 std::unique_ptr<RowNormShape::Plan> make_plan(const Context& context, const RowNormShape& shape);
-std::unique_ptr<AttentionShape::Plan> make_plan(const Context& context, const AttentionShape& shape);
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const RotaryShape& shape);
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const GatedShape& shape);
 

@@ -77,11 +77,6 @@ std::unique_ptr<RowNormShape::Plan> make_plan(const Context& context, const RowN
   return with_type(context, [&]<class T>(T) { return plan_row_norm<T>(context.stream, norm); });
 }
 
-// GPUs do not have it yet.
-std::unique_ptr<AttentionShape::Plan> make_plan(const Context&, const AttentionShape&) {
-  throw Error(ExitCode::kConfiguration, "model: attention is computed on the CPU only: give --device cpu");
-}
-
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const RotaryShape& shape) {
   const AttentionShape& of = shape.of;
   const Rotary rotary{of.samples, of.positions, of.heads + of.groups, of.groups, of.width};
