@@ -43,6 +43,9 @@ check_all_cluster() {
   test/cluster/run --full --eave build/test/eave
 }
 
+# The language model that people may try first.
+check_quickstart_text() { build_program && mpi_launch/quickstart --text --build build/test && test/check_quickstart --text; }
+
 check_clean_root() { run_or_skip test/clean_root bookworm trixie; }
 
 # Compilers that are newer than the one here.

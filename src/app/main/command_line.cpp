@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "app/main/plugins.h"
 #include "app/options/option_sources.h"
@@ -89,7 +90,9 @@ void CommandLine::add_family(const std::string& title, const OptionSpec& selecto
   for (const Member& member : members) {
     group.options.front().choices.push_back(member.name);
     group.members.emplace_back(member.name, member.summary);
-    for (const std::string& option : member.disables) disablers_[option].push_back({selector.name, member.name});
+    // Members of a family may share an option, which is then disabled once for each of them.
+    for (const std::string& option : std::set<std::string>(member.disables.begin(), member.disables.end()))
+      disablers_[option].push_back({selector.name, member.name});
     for (const OptionSpec& option : member.options) {
       Owner& owner = owners_[option.name];
       const auto known = std::ranges::find(group.options, option.name, &OptionSpec::name);
