@@ -39,7 +39,7 @@ inline cpu::ResponseNorm geometry(const LocalResponseShape& s) {
   return {s.rows, s.channels, s.radius, s.alpha, s.beta, s.bias};
 }
 
-// Of each position and pair: the cosines of the angles by which rotary positions turn, then the sines.
+// For each position and pair, the cosines of the angles by which rotary positions turn, then the sines.
 inline std::vector<float> rotary_turns(const RotaryShape& shape) {
   const std::int64_t half = shape.of.width / 2, count = shape.of.positions * half;
   std::vector<float> turns(static_cast<std::size_t>(2 * count));

@@ -195,7 +195,7 @@ struct HeadPart {
   }
 };
 
-// Where a block works: on a tile of a head, or of a group.
+// The tile of a head, or of a group, on which a block works.
 struct TilePlace {
   std::int64_t sample;
   int head, first;  // first position

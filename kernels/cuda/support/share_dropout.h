@@ -36,7 +36,7 @@ struct ShareFactors {
   }
 
   __device__ bool drops() const { return rule.of.rate > 0; }
-  // Of the keys from `key` on, a multiple of 4.
+  // For the keys from `key` on, a multiple of 4.
   __device__ Lanes<4> four(int query, int key) const {
     const std::uint64_t row = (first_row + static_cast<std::uint64_t>(query)) * blocks;
     const Words words = words_of(stream, counter, row + static_cast<std::uint64_t>(key / 8));

@@ -41,7 +41,7 @@ double tokens_per_second(const RunSummary& summary);
 // that each rank sent, share of time waiting.
 std::string summary_table(const std::vector<RunSummary>& summaries);
 
-// Of each run on text, a line: "test loss 3.7773, 5.449 bits per byte; 41.2 GFLOP/s per core, 61 % of its FMA peak". It
+// A line for each run on text: "test loss 3.7773, 5.449 bits per byte; 41.2 GFLOP/s per core, 61 % of its FMA peak". It
 // begins with the method if there are several runs.
 std::string language_lines(const std::vector<RunSummary>& summaries);
 
