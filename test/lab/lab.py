@@ -18,8 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # watch for slow ranks sends some when a run begins, also again, and services answer whenever somebody asks.
 # Exchanges and checkpoints are counted from where a run was resumed.
 TIMES = {"bytes", "bytes_per_rank", "seconds", "computing", "exchanging", "waiting", "loading", "evaluation_seconds",
-         "samples_per_second", "waiting_share", "times_of_ranks", "exchanges", "staleness", "peak_memory_bytes", "ranks",
-         "config", "overlap", "checkpoints", "checkpoint_seconds"}
+         "samples_per_second", "tokens_per_second", "flops_per_core", "share_of_peak", "waiting_share", "times_of_ranks",
+         "exchanges", "staleness", "peak_memory_bytes", "ranks", "config", "overlap", "checkpoints", "checkpoint_seconds"}
 
 
 class Skip(Exception):
