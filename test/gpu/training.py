@@ -9,11 +9,13 @@ import tempfile
 from record import ROOT, Wrong, execute, expect_0, last_words
 
 STEPS = 20
-COMMON = ["--data", "synthetic", "--synthetic-samples", "2048", "--synthetic-test-samples", "512", "--batch", "32",
-          "--lr", "0.003", "--epochs", "1000", "--max-steps", str(STEPS), "--log-every", "1", "--evaluate-every", "0",
-          "--progress", "off"]
-MODELS = {"lenet": ["--model", "lenet"],
-          "resnet20": ["--model", "resnet20", "--synthetic-size", "32", "--synthetic-channels", "3"]}
+COMMON = ["--batch", "32", "--lr", "0.003", "--epochs", "1000", "--max-steps", str(STEPS), "--log-every", "1",
+          "--evaluate-every", "0", "--progress", "off"]
+IMAGES = ["--data", "synthetic", "--synthetic-samples", "2048", "--synthetic-test-samples", "512"]
+MODELS = {"lenet": ["--model", "lenet", *IMAGES],
+          "resnet20": ["--model", "resnet20", *IMAGES, "--synthetic-size", "32", "--synthetic-channels", "3"],
+          "nanogpt-cpu": ["--model", "nanogpt-cpu", "--optimizer", "adamw", "--data", "text", "--data-dir",
+                          str(ROOT / "src" / "app" / "OPTIONS.md")]}
 ON_GPU = ["--device", "cuda", "--precision", "fp32"]
 ON_CPU = ["--device", "cpu"]
 RUN_S = 60
@@ -23,8 +25,9 @@ NCCL_S = 90  # NCCL's start takes seconds, and two ranks that spin on one GPU ta
 # shows. Later, rounding differences grow from step to step. The measurement compared two instruction sets of one CPU
 # (oneDNN's SSE 4.1 and AVX-512). resnet20, whose batch norm enlarges differences, was 3e-5 apart at step 5, 2e-4 at
 # step 10, and at most 7e-4 in 20 steps. lenet was 6e-8 apart.
-FIRST_STEPS = {"lenet": 10, "resnet20": 5}
+FIRST_STEPS = {"lenet": 10, "resnet20": 5, "nanogpt-cpu": 10}
 OF_FIRST_LOSSES, OF_EACH_LOSS, OF_ACCURACY = 1e-3, 0.05, 0.03
+OF_PERPLEXITY = 0.05  # relative, as of a loss
 
 # The words of each method. With them, its numbers do not depend on the order in which ranks arrive.
 METHODS = {
@@ -66,13 +69,14 @@ def lacks_mpi(record):
 
 
 class Outcome:
-    """The results of a run: losses of rank 0, devices, and test accuracy."""
+    """The results of a run: losses of rank 0, devices, and test accuracy, or perplexity of text."""
 
     def __init__(self, folder):
         lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
         self.losses = [line["loss"] for line in lines if line["type"] == "step" and line["rank"] == 0]
         self.devices = [rank["device"] for rank in lines[0]["ranks"]]
-        self.accuracy = json.loads((folder / "summary.json").read_text())["test_accuracy"]
+        summary = json.loads((folder / "summary.json").read_text())
+        self.accuracy, self.perplexity = summary.get("test_accuracy"), summary.get("test_score")
 
 
 def compare(model, mine, other):
@@ -88,7 +92,10 @@ def compare(model, mine, other):
         if not share <= allowed:
             raise Wrong(f"the loss of step {step + 1} is {mine.losses[step]:.6g}, on the CPU {other.losses[step]:.6g}: "
                         f"{share:.1e} apart, allowed {allowed:g}")
-    if not abs(mine.accuracy - other.accuracy) <= OF_ACCURACY:
+    if other.accuracy is None:
+        if not abs(mine.perplexity / other.perplexity - 1) <= OF_PERPLEXITY:
+            raise Wrong(f"the test perplexity is {mine.perplexity:.3f}, on the CPU {other.perplexity:.3f}")
+    elif not abs(mine.accuracy - other.accuracy) <= OF_ACCURACY:
         raise Wrong(f"the test accuracy is {mine.accuracy:.3f}, on the CPU {other.accuracy:.3f}")
     return (f"{STEPS} steps, loss {mine.losses[0]:.4f} to {mine.losses[-1]:.4f}; from the CPU's {max(apart[:strict]):.1e} at "
             f"most in the first {strict} (allowed {OF_FIRST_LOSSES:g}), {max(apart):.1e} in all (allowed {OF_EACH_LOSS:g})")
@@ -114,11 +121,11 @@ class References:
 
 
 def check_first_steps(record, eave):
-    """Checks resnet20 and lenet without mpirun. Returns whether both passed."""
+    """Checks a model of each kind without mpirun. Returns whether all passed."""
     passed = []
     with tempfile.TemporaryDirectory() as folder:
         references = References(eave, folder)
-        for model in ("resnet20", "lenet"):
+        for model in ("resnet20", "lenet", "nanogpt-cpu"):
             words, run = [*COMMON, *MODELS[model]], pathlib.Path(folder) / f"gpu-{model}"
 
             def judge(ended):
