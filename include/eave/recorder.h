@@ -12,14 +12,11 @@ namespace eave {
 
 // One rank's record of the last optimizer steps up to `step`: as many as --log-every says (1 by default).
 struct StepRecord {
-  std::int64_t step = 0;     // number of steps done, from 1
-  std::int64_t samples = 0;  // samples seen by all ranks together since the start
-  double epoch = 0;          // samples / size of the training set
-  double loss = 0;           // mean over this rank's samples in these steps; NaN if it had none
-  double learning_rate = 0;  // in the last of these steps
-  // With --clip-norm: the norm of the gradient before clipping, in the last of these steps. Not there if that step was
-  // left out, or if this rank had no gradient.
-  std::optional<double> gradient_norm = {};
+  std::int64_t step = 0;       // number of steps done, from 1
+  std::int64_t samples = 0;    // samples seen by all ranks together since the start
+  double epoch = 0;            // samples / size of the training set
+  double loss = 0;             // mean over this rank's samples in these steps; NaN if it had none
+  double learning_rate = 0;    // in the last of these steps
   double seconds = 0;          // since training began, without evaluations
   double computing = 0;        // seconds: forward, backward, update
   double exchanging = 0;       // seconds during which an exchange was carried out in the background
@@ -27,6 +24,9 @@ struct StepRecord {
   double loading = 0;          // seconds blocked on the loader
   std::int64_t bytes = 0;      // bytes sent by this rank
   std::int64_t nonfinite = 0;  // number of these steps that were left out, because loss or gradient was not finite
+  // With --clip-norm: the norm of the gradient before clipping, in the last of these steps. Not there if that step was
+  // left out, or if this rank had no gradient.
+  std::optional<double> gradient_norm = {};
 };
 
 // The number by which models of a run are judged, besides their loss. `eave train` records accuracy, and perplexity if

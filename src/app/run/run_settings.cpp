@@ -75,7 +75,7 @@ std::map<std::string, std::string> with_later_options(std::map<std::string, std:
                                                       const std::map<std::string, std::string>& mine,
                                                       const OptionValues& defaults) {
   for (const auto& [name, unused] : mine) {
-    if (defaults.has(name)) saved.try_emplace(name, defaults.text(name));
+    if (defaults.entries().contains(name) && defaults.has(name)) saved.try_emplace(name, defaults.text(name));
   }
   return saved;
 }
