@@ -78,6 +78,10 @@ TEST(LanguageModel, nanogpt_has_a_perplexity_too) {
   const Json summary = json_in(place, "run/summary.json");
   expect_perplexity(summary.at("evaluation").at("center"), "center");
   EXPECT_GT(summary.at("test_score"), 1);
+  const Json whole = json_in(place, "run/summary.json");
+  if (!whole.contains("share_of_peak")) GTEST_SKIP() << "the peak of this CPU is not known";
+  EXPECT_GT(whole.at("share_of_peak").get<double>(), 0);
+  EXPECT_LE(whole.at("share_of_peak").get<double>(), 1) << "a core computes no faster than its peak";
 }
 
 TEST(LanguageModel, has_bits_per_byte_by_the_bytes_of_its_test_files) {
