@@ -60,7 +60,7 @@ const std::vector<OptimizerKind>& optimizer_kinds();
 // CommunicatorTraits is false). Its update() throws Error(kInternal).
 std::unique_ptr<Optimizer> make_idle_optimizer();
 
-// What other units of a run's length are, in samples of all ranks together.
+// The size of each unit of a run's length, in samples of all ranks together.
 struct ScheduleUnits {
   std::int64_t samples_per_step = 1;   // of all ranks; an epoch's last step may have fewer
   std::int64_t tokens_per_sample = 1;  // 0: the data has no tokens
