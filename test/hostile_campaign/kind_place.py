@@ -55,8 +55,9 @@ def make_link(rng, place, base):
     return Plan([Call(words)], f"{name} is {what}, {mode}", [str(run), "run"], ["out/run"], check)
 
 
-def _check_result(outcomes, base, run):
-    """If the run ended with 0, its results must be complete and equal those of the same run elsewhere."""
+def _check_result(outcomes, base, run, is_told=False):
+    """If the run ended with 0, its results must be complete and equal those of the same run elsewhere. `is_told`: it trained in
+    an earlier call, which said that no checkpoint could be written."""
     if outcomes[-1].code != 0:
         return []
     told = []
@@ -64,9 +65,7 @@ def _check_result(outcomes, base, run):
         if kind_run._final_arrays(run) != kind_run._final_arrays(base.run("whole")):
             told.append("SILENT: the model differs from that of the same run elsewhere")
         read_run.read_json(run / "summary.json")
-        # A call that finds the run ended has tried no checkpoint: the call before it ended with 74 and said that none fits.
-        is_over = b"nothing is left to do" in outcomes[-1].out + outcomes[-1].err
-        if not is_over and not any((run / "checkpoint").glob("step-*[0-9]")):
+        if not is_told and not any((run / "checkpoint").glob("step-*[0-9]")):
             told.append("SILENT: ends with 0 and has written none of its checkpoints")
         if read_run.read_metrics(run / "metrics.jsonl")[-1]["type"] != "end":
             told.append("SILENT: ends with 0, and its metrics have no end")
@@ -129,7 +128,9 @@ def make_disk(rng, place, base):
         told = _check_result(outcomes[:1], base, run)
         second = outcomes[1]
         if outcomes[0].code != 0 and second.code == 0:
-            told += _check_result([second], base, run)
+            is_told = (b"no checkpoint of this run could be written" in outcomes[0].err and
+                       b"nothing is left to do" in second.out + second.err)
+            told += _check_result([second], base, run, is_told)
         if re.search(rb"has ended", second.err + second.out) and not (run / "model.safetensors").exists():
             told.append("SILENT: says that a run has ended which left no model")
         return told

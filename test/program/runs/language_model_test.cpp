@@ -73,8 +73,8 @@ TEST(LanguageModel, nanogpt_has_a_perplexity_too) {
   const Place place;
   write_texts(place);
   expect_end(0,
-             place.eave("train --data text --data-dir text --model nanogpt-cpu --batch 2 --transport threads --ranks "
-                        "2 --max-steps 2 --run-dir run --progress off"));
+             place.eave("train --data text --data-dir text --model nanogpt-cpu --batch 12 --transport threads --ranks "
+                        "2 --max-steps 12 --run-dir run --progress off"));
   const Json summary = json_in(place, "run/summary.json");
   expect_perplexity(summary.at("evaluation").at("center"), "center");
   EXPECT_GT(summary.at("test_score"), 1);
