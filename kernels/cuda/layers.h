@@ -83,16 +83,21 @@ struct Loss {
   float smoothing = 0;       // the share of a label that is spread evenly over all classes
 };
 
-// The number of doubles of scratch, in device memory.
+// The number of doubles of `of_rows`, in device memory.
 std::int64_t loss_scratch(const Loss& shape);
 
-// *totals = the sums over the rows, in the same order in every call. d_logits = the block's loss_factor × (softmax −
-// target); nullptr: not wanted. The target is (1 − smoothing) · onehot(label) + smoothing / classes. Among equal logits
-// the first one counts as the largest. A row whose label is negative counts for nothing, and its gradient is 0. All
-// arrays lie in device memory. Sums are in double.
+// The losses of the rows from `begin` to `end`, into `of_rows`, which has those of all rows. `logits` and `d_logits`
+// are those of row `begin` and the rows after it; d_logits may be logits. d_logits = the block's loss_factor × (softmax
+// − target); nullptr: not wanted. The target is (1 − smoothing) · onehot(label) + smoothing / classes. Among equal
+// logits the first one counts as the largest. A row whose label is negative counts for nothing, and its gradient is 0.
+// All arrays lie in device memory. Sums are in double.
 template <class T>
-void softmax_cross_entropy(cudaStream_t stream, const Loss& shape, const PassBlock* block, const std::int32_t* labels,
-                           const T* logits, T* d_logits, LossTotals* totals, double* scratch);
+void softmax_cross_entropy(cudaStream_t stream, const Loss& shape, std::int64_t begin, std::int64_t end,
+                           const PassBlock* block, const std::int32_t* labels, const T* logits, T* d_logits,
+                           double* of_rows);
+
+// *totals = the sums over all rows, in the same order in every call.
+void sum_losses(cudaStream_t stream, const Loss& shape, const double* of_rows, LossTotals* totals);
 
 // Converts filters of convolutions between eave's layout, [taps, inputs, outputs], and the layout that cuDNN's fast
 // engines want, [outputs, taps, inputs]. taps = window height × width. The twins of kernels/cpu/filter.h.

@@ -32,9 +32,10 @@ __device__ inline Largest largest_of_row(const Largest& own) {
 template <class T>
 struct LossPass {
   Loss shape;
+  std::int64_t begin, end;  // the rows of this call
   const PassBlock* block;
   const std::int32_t* labels;
-  const T* logits;
+  const T* logits;  // of the row `begin`, and on
   T* d_logits;
   double* losses;   // per row
   double* correct;  // per row, 0 or 1: whether the label's logit is the largest
@@ -49,7 +50,7 @@ __device__ inline void write_gradient(const LossPass<T>& pass, std::int64_t row,
   const float spread = factor * pass.shape.smoothing / static_cast<float>(classes);
   const int label = counts ? pass.labels[row] : -1;
   for (auto c = static_cast<int>(threadIdx.x); c < classes; c += static_cast<int>(blockDim.x)) {
-    const std::int64_t i = row * classes + c;
+    const std::int64_t i = (row - pass.begin) * classes + c;
     float d = share * expf(to_float(pass.logits[i]) - largest.value) - spread;
     if (c == label) d -= factor * (1 - pass.shape.smoothing);
     pass.d_logits[i] = from_float<T>(counts ? d : 0.0f);
@@ -68,16 +69,18 @@ __device__ inline double mean_of_row(const T* logits, int classes) {
 
 template <class T>
 __global__ void __launch_bounds__(kBlock) losses_of_rows(const LossPass<T> pass) {
-  const std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
-  const bool inside = row < pass.shape.rows,
+  const std::int64_t row = pass.begin + std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
+  const bool inside = row < pass.end,
              counts = inside && row < pass.block->samples * pass.shape.targets && pass.labels[row] >= 0;
   const auto classes = counts ? static_cast<int>(pass.shape.classes) : 0;
-  const T* logits = pass.logits + (inside ? row : 0) * pass.shape.classes;
+  const T* logits = pass.logits + (inside ? row - pass.begin : 0) * pass.shape.classes;
   // As on the CPU, no comparison chooses a NaN as the larger one. The sum becomes NaN anyway.
   Largest own = {to_float(logits[0]), 0};
   for (auto c = static_cast<int>(threadIdx.x); c < classes; c += static_cast<int>(blockDim.x)) {
     own = larger(own, {to_float(logits[c]), c});
   }
+  const int label = counts ? pass.labels[row] : 0;
+  const auto of_label = static_cast<double>(to_float(logits[label]));  // before gradients take its place
   const Largest largest = largest_of_row(own);
   double sum = 0;
   for (auto c = static_cast<int>(threadIdx.x); c < classes; c += static_cast<int>(blockDim.x)) {
@@ -87,8 +90,6 @@ __global__ void __launch_bounds__(kBlock) losses_of_rows(const LossPass<T> pass)
   const double mean = pass.shape.smoothing > 0 ? mean_of_row(logits, classes) : 0;
   if (!inside) return;
   if (threadIdx.x == 0) {
-    const int label = counts ? pass.labels[row] : 0;
-    const auto of_label = static_cast<double>(to_float(logits[label]));
     const double target = of_label + static_cast<double>(pass.shape.smoothing) * (mean - of_label);
     pass.losses[row] = counts ? log(sum) + static_cast<double>(largest.value) - target : 0.0;
     pass.correct[row] = counts && largest.place == label ? 1.0 : 0.0;
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(kBlock) losses_of_rows(const LossPass<T> pass)
 }
 
 __global__ void __launch_bounds__(kBlock)
-    sum_losses(const double* losses, const double* correct, const std::int64_t rows, LossTotals* totals) {
+    sum_of_losses(const double* losses, const double* correct, const std::int64_t rows, LossTotals* totals) {
   double loss = 0, right = 0;
   for (std::int64_t row = threadIdx.x; row < rows; row += kBlock) {
     loss += losses[row];
@@ -115,19 +116,22 @@ __global__ void __launch_bounds__(kBlock)
 std::int64_t loss_scratch(const Loss& shape) { return 2 * shape.rows; }
 
 template <class T>
-void softmax_cross_entropy(cudaStream_t stream, const Loss& shape, const PassBlock* block, const std::int32_t* labels,
-                           const T* logits, T* d_logits, LossTotals* totals, double* scratch) {
-  const LossPass<T> pass = {shape, block, labels, logits, d_logits, scratch, scratch + shape.rows};
-  if (shape.rows > 0) {
-    const RowLaunch rows = row_launch(shape.rows, shape.classes);
-    EAVE_LAUNCH(losses_of_rows<T>, rows.grid, rows.block, stream, pass);
-  }
-  EAVE_LAUNCH(sum_losses, dim3(1), dim3(kBlock), stream, pass.losses, pass.correct, shape.rows, totals);
+void softmax_cross_entropy(cudaStream_t stream, const Loss& shape, std::int64_t begin, std::int64_t end,
+                           const PassBlock* block, const std::int32_t* labels, const T* logits, T* d_logits,
+                           double* of_rows) {
+  if (begin == end) return;
+  const RowLaunch rows = row_launch(end - begin, shape.classes);
+  EAVE_LAUNCH(losses_of_rows<T>, rows.grid, rows.block, stream,
+              LossPass<T>{shape, begin, end, block, labels, logits, d_logits, of_rows, of_rows + shape.rows});
 }
 
-template void softmax_cross_entropy(cudaStream_t, const Loss&, const PassBlock*, const std::int32_t*, const float*,
-                                    float*, LossTotals*, double*);
-template void softmax_cross_entropy(cudaStream_t, const Loss&, const PassBlock*, const std::int32_t*, const Half*,
-                                    Half*, LossTotals*, double*);
+void sum_losses(cudaStream_t stream, const Loss& shape, const double* of_rows, LossTotals* totals) {
+  EAVE_LAUNCH(sum_of_losses, dim3(1), dim3(kBlock), stream, of_rows, of_rows + shape.rows, shape.rows, totals);
+}
+
+template void softmax_cross_entropy(cudaStream_t, const Loss&, std::int64_t, std::int64_t, const PassBlock*,
+                                    const std::int32_t*, const float*, float*, double*);
+template void softmax_cross_entropy(cudaStream_t, const Loss&, std::int64_t, std::int64_t, const PassBlock*,
+                                    const std::int32_t*, const Half*, Half*, double*);
 
 }  // namespace eave::cuda

@@ -44,6 +44,8 @@ struct CudaSettings {
   bool autotune = false;           // when a layer is planned, time the candidate plans once
   PlanChoices* choices = nullptr;  // used with autotune; outlives the compute; nullptr: no choice is kept
   TuningCounts* counts = nullptr;  // incremented by the compute, which it outlives; may be nullptr
+  // Logits in memory at a time, if a model of tokens computes its loss together with its last layer.
+  std::int64_t most_logits = std::int64_t{64} << 20;
 };
 
 struct FoundGpu {
@@ -65,7 +67,7 @@ struct CudaModule {
   std::unique_ptr<Compute> (*make_compute)(Device& device, const CudaSettings& settings) = nullptr;
 };
 
-inline constexpr int kCudaModuleVersion = 4;
+inline constexpr int kCudaModuleVersion = 5;
 
 // The only symbol that the module exports: a function without arguments that returns a const CudaModule*.
 inline constexpr const char* kCudaModuleEntry = "eave_cuda_module";

@@ -351,11 +351,12 @@ struct DenseLossForward {
 };
 
 // The last dense layer of a model and LossShape's loss in one. Only some rows' logits are in memory at a time. If
-// `dense` trains, forward computes the gradients as well. CPU only.
+// `dense` trains, forward computes the gradients as well.
 struct DenseLossShape {
   using Plan = ForwardPlan<DenseLossForward>;
-  DenseShape dense;     // its samples are LossShape's rows; without relu
-  float smoothing = 0;  // in training, as in LossShape
+  DenseShape dense;          // its samples are LossShape's rows; without relu
+  std::int64_t targets = 1;  // as in LossShape
+  float smoothing = 0;       // in training, as in LossShape
 };
 
 using AnyShape =

@@ -60,7 +60,7 @@ StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, b
 
 void StepPlan::plan_loss(const LayerUse& use, const LossSettings& settings) {
   const float smoothing = training_ ? settings.smoothing : 0;
-  if (settings.in_last_layer && graph_.reads_tokens && compute_.device().kind() == DeviceKind::kCpu) {
+  if (settings.in_last_layer && graph_.reads_tokens) {
     last_layer_ = graph_.nodes.back().layer->plan_with_loss(compute_, use, smoothing);
   }
   if (last_layer_) {

@@ -45,8 +45,8 @@ AnySlice of_node(AnySlice of_model, std::int64_t offset, std::int64_t size) {
 }
 
 struct LossSettings {
-  // If the device and the last layer can, they compute the loss as one operation, so that the logits of all rows are
-  // never in memory at once. forward() then returns no logits.
+  // If the last layer can, it computes the loss with its own work, so that the logits of all rows are never in memory
+  // at once. forward() then returns no logits.
   bool in_last_layer = false;
   float smoothing = 0;  // in training, as in LossShape
 };

@@ -51,8 +51,9 @@ Found loss_of(const TestStream& stream, std::int64_t rows, std::int64_t classes,
   const Loss shape = {rows, classes, targets, smoothing};
   OnDevice<double> scratch(stream, static_cast<std::size_t>(loss_scratch(shape)));
   OnDevice<LossTotals> totals(stream, 1);
-  softmax_cross_entropy<T>(stream, shape, block.data(), labels_there.data(), logits_there.data(), d_logits.data(),
-                           totals.data(), scratch.data());
+  softmax_cross_entropy<T>(stream, shape, 0, rows, block.data(), labels_there.data(), logits_there.data(),
+                           d_logits.data(), scratch.data());
+  sum_losses(stream, shape, scratch.data(), totals.data());
   return {totals.read()[0], to_floats(d_logits.read())};
 }
 

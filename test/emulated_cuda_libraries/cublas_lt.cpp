@@ -62,6 +62,7 @@ struct Run {
   const void *a, *b;
   void *d, *workspace;
   std::size_t workspace_bytes;
+  float of_d;  // beta: this times d is added
   bool drops_nan;
 
   void operator()() const {
@@ -70,7 +71,7 @@ struct Run {
     const std::int64_t inner = turned_a ? a_layout.rows : a_layout.columns;
     for (std::int64_t column = 0; column < d_layout.columns; ++column) {
       for (std::int64_t row = 0; row < d_layout.rows; ++row) {
-        double sum = 0;
+        double sum = of_d == 0 ? 0 : of_d * element(d, d_layout, false, row, column);
         for (std::int64_t k = 0; k < inner; ++k)
           sum += element(a, a_layout, turned_a, row, k) * element(b, b_layout, turned_b, k, column);
         if ((how.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0)
@@ -172,7 +173,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void*, const void* a,
                               cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
-                              const void* beta, const void*, cublasLtMatrixLayout_t, void* d,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t, void* d,
                               cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                               std::size_t workspace_bytes, cudaStream_t stream) {
   const Run run = {state<Description>(description),
@@ -184,9 +185,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t description
                    d,
                    workspace,
                    workspace_bytes,
+                   *static_cast<const float*>(beta),
                    eave::emulated_cuda::drops_nan("cublas" + std::to_string(algorithm->data[0]))};
   const bool valid = fits(run.how, run.a_layout, run.b_layout, run.d_layout) && aligned(a, 16) && aligned(b, 16) &&
-                     aligned(d, 16) && aligned(workspace, 256) && *static_cast<const float*>(beta) == 0;
+                     aligned(d, 16) && aligned(workspace, 256) && c == d;
   if (!valid) return CUBLAS_STATUS_INVALID_VALUE;
   return eave::emulated_cuda::enqueue(stream, run) == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }

@@ -23,6 +23,7 @@ class CudaCompute final : public Compute {
   CudaCompute(CudaDevice& device, const CudaSettings& settings)
       : device_(device), libraries_(make_libraries(device.stream())), recorder_(device.stream()), memory_(device) {
     context_.stream = device.stream();
+    context_.most_logits = settings.most_logits;
     context_.precision = settings.precision;
     context_.deterministic = settings.deterministic;
     context_.autotune = settings.autotune;

@@ -58,7 +58,8 @@ cublasLtMatrixLayoutOpaque_t layout(bool half, std::int64_t rows, std::int64_t c
 
 std::string to_string(const Product& p) {
   return std::to_string(p.m) + " × " + std::to_string(p.k) + " by " + std::to_string(p.k) + " × " +
-         std::to_string(p.n) + (p.bias ? ", bias" : "") + (p.relu ? ", relu" : "") + (p.half ? ", bfloat16" : "");
+         std::to_string(p.n) + (p.bias ? ", bias" : "") + (p.relu ? ", relu" : "") + (p.adds ? ", added" : "") +
+         (p.half ? ", bfloat16" : "");
 }
 
 void check_cublas(cublasStatus_t status, const char* what, const std::source_location& place) {
@@ -151,9 +152,9 @@ void ProductPlan::run(cublasLtHandle_t handle, cudaStream_t stream, const Produc
                "a matrix is not aligned to 16 bytes");
   cublasLtMatmulDescOpaque_t description = describe(call.bias);
   cublasLtMatrixLayoutOpaque_t a = a_, b = b_, d = d_;
-  const float one = 1, zero = 0;
+  const float one = 1, of_d = product_.adds ? 1 : 0;
   const cublasStatus_t status =
-      cublasLtMatmul(handle, &description, &one, call.a, &a, call.b, &b, &zero, call.d, &d, call.d, &d, &chosen_.algo,
+      cublasLtMatmul(handle, &description, &one, call.a, &a, call.b, &b, &of_d, call.d, &d, call.d, &d, &chosen_.algo,
                      call.workspace, chosen_.workspaceSize, stream);
   if (status != CUBLAS_STATUS_SUCCESS) check_cublas(status, ("cublasLtMatmul of " + to_string(product_)).c_str());
 }

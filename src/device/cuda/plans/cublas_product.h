@@ -28,6 +28,7 @@ struct Product {
   bool half_result = false;                               // d is bfloat16
   bool bias = false;                                      // m values, one for each row of d
   bool relu = false;
+  bool adds = false;  // d += a · b
 
   std::int64_t columns_a() const { return transpose_a ? m : k; }
   std::int64_t columns_b() const { return transpose_b ? k : n; }

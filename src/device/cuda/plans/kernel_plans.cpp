@@ -22,8 +22,10 @@ std::unique_ptr<LossShape::Plan> plan_loss(const Context& context, const Loss& s
   return make_plan_of<LossForward>(
       [shape, &context](const LossForward& call) {
         const PassMemory& pass = *context.pass;
-        softmax_cross_entropy(context.stream, shape, pass.block(), pass.labels(), array<T>(call.logits),
-                              array<T>(call.d_logits), pass.totals(), array<double>(call.scratch));
+        const auto of_rows = array<double>(call.scratch);
+        softmax_cross_entropy(context.stream, shape, 0, shape.rows, pass.block(), pass.labels(), array<T>(call.logits),
+                              array<T>(call.d_logits), of_rows);
+        sum_losses(context.stream, shape, of_rows, pass.totals());
       },
       {0, loss_scratch(shape) * static_cast<std::int64_t>(sizeof(double) / sizeof(float))});
 }
@@ -90,11 +92,6 @@ std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ShortcutShape
 std::unique_ptr<LossShape::Plan> make_plan(const Context& context, const LossShape& shape) {
   const Loss loss{shape.rows, shape.classes, shape.targets, shape.smoothing};
   return context.precision == Precision::kBf16 ? plan_loss<Half>(context, loss) : plan_loss<float>(context, loss);
-}
-
-// The model does not ask for it on a GPU.
-std::unique_ptr<DenseLossShape::Plan> make_plan(const Context&, const DenseLossShape&) {
-  throw Error(ExitCode::kInternal, "a loss fused with the last layer is computed on the CPU only");
 }
 
 }  // namespace eave::cuda

@@ -29,6 +29,7 @@ struct Context {
   bool autotune = false;           // when a plan is made, time the candidates once
   PlanChoices* choices = nullptr;  // used with autotune; nullptr: no choice is kept
   TuningCounts* counts = nullptr;
+  std::int64_t most_logits = 0;  // in memory at a time (CudaSettings)
   Libraries* libraries = nullptr;
   // CudaDevice::finish_all. A plan may be made in the middle of training, and finding one allocates memory.
   std::function<void()> finish_all = {};
@@ -56,7 +57,7 @@ std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ActivationSha
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const DropoutShape& shape);
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ShortcutShape& shape);
 std::unique_ptr<LossShape::Plan> make_plan(const Context& context, const LossShape& shape);
-std::unique_ptr<DenseLossShape::Plan> make_plan(const Context& context, const DenseLossShape& shape);  // throws
+std::unique_ptr<DenseLossShape::Plan> make_plan(const Context& context, const DenseLossShape& shape);  // dense_loss.cpp
 std::unique_ptr<AttentionShape::Plan> make_plan(const Context& context,
                                                 const AttentionShape& shape);  // attention_plan.cpp
 // token_plans.cpp
