@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <type_traits>
 
 #include "central_differences.h"
 #include "eave/check.h"
+#include "kernels/elementwise/words.h"
 #include "nn/step_plan.h"
 #include "reference.h"
 #include "test/allocations.h"
@@ -70,9 +72,6 @@ const TokenCase kTokenCases[] = {
     {"rotary", "embedding 8; linear 24; rotary 2; attention 2; linear classes", 7, 5, 2},
     {"rotary_of_groups", "embedding 4; linear 32; rotary 2 groups 1 base 100; attention 2 groups 1; linear classes", 5,
      5, 2},
-    {"swiglu", "embedding 6; linear 26; gated silu; linear classes", 3, 5, 3},
-    {"gated_by_relu", "embedding 6; linear 10; gated relu; linear classes", 3, 5, 3},
-    {"gated_by_gelu", "embedding 6; linear 10; gated gelu; linear classes", 1, 5, 9},
     {"blocks",
      "embedding 8 positions 6; residual(layer_norm; linear 24 no_bias; attention 2; linear 8); residual(layer_norm "
      "no_bias; linear 12; gelu_tanh; linear 8 no_bias); layer_norm; tied_output",
@@ -82,6 +81,20 @@ const TokenCase kTokenCases[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Layers, TokenGradients, ::testing::ValuesIn(kTokenCases),
+                         [](const auto& which) { return which.param.name; });
+
+// Each word of kernels/elementwise without parameter is also the binary operation word(a) · b.
+std::vector<TokenCase> gate_cases() {
+  std::vector<TokenCase> cases;
+#define EAVE_ADD(word, Word)                        \
+  if constexpr (std::is_empty_v<elementwise::Word>) \
+    cases.push_back({"gated_by_" #word, "embedding 6; linear 26; gated " #word "; linear classes", 3, 5, 3});
+  EAVE_EACH_ELEMENTWISE(EAVE_ADD)
+#undef EAVE_ADD
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gates, TokenGradients, ::testing::ValuesIn(gate_cases()),
                          [](const auto& which) { return which.param.name; });
 
 constexpr const char* kBlocks =
