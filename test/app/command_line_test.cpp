@@ -280,5 +280,19 @@ TEST(CommandLine, options_of_members_that_are_not_chosen_are_not_in_force) {
   EXPECT_EQ(std::find(names.begin(), names.end(), "tau"), names.end());
 }
 
+TEST(CommandLine, tells_paths_from_options_and_their_values) {
+  using Paths = std::vector<std::filesystem::path>;
+  const auto [paths, values] = read_paths(sample(), {"a", "--name", "rows", "b", "--batch=8", "c"}, "DIR", "no DIR");
+  EXPECT_EQ(paths, (Paths{"a", "b", "c"}));
+  EXPECT_EQ(values.text("name"), "rows");
+  EXPECT_EQ(values.text("batch"), "8");
+  EXPECT_EQ(refusal_by([] { read_paths(sample(), {"--name", "rows"}, "DIR", "no DIR"); }), "64 no DIR");
+
+  const auto first = read_first_path(sample(), {"a", "--flip", "--name", "rows"}, "DIR", "no DIR");
+  EXPECT_EQ(first.paths, Paths{"a"});
+  EXPECT_TRUE(first.values.flag("flip"));
+  EXPECT_EQ(refusal_by([] { read_first_path(sample(), {"--flip", "a"}, "DIR", "no DIR"); }), "64 no DIR");
+}
+
 }  // namespace
 }  // namespace eave

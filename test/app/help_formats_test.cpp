@@ -93,11 +93,5 @@ TEST(HelpFormats, values_are_offered_as_their_option_takes_them) {
       << "its own comes before that of train";
 }
 
-TEST(HelpFormats, words_that_are_no_options_are_told_from_values) {
-  const WordsApart apart = part_names({"a", "--json", "rows", "b", "--csv=x", "c"});
-  EXPECT_EQ(apart.names, (std::vector<std::string>{"a", "b", "c"}));
-  EXPECT_EQ(apart.options, (std::vector<std::string>{"--json", "rows", "--csv=x"}));
-}
-
 }  // namespace
 }  // namespace eave

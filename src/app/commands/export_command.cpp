@@ -4,8 +4,6 @@
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
-#include "base/files/user_path.h"
-#include "eave/check.h"
 
 namespace eave {
 
@@ -19,7 +17,7 @@ CommandLine export_command_line() {
 
 namespace {
 
-void export_from(const std::string& from, const OptionValues& values) {
+void export_from(const std::filesystem::path& from, const OptionValues& values) {
   const StoredModel model = read_stored_model(from);
   export_model(model.description, model.graph, model.arenas, values);
 }
@@ -28,16 +26,13 @@ void export_from(const std::string& from, const OptionValues& values) {
 
 int export_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = export_command_line();
-  OptionValues values;
-  std::string from;
+  PathsAndValues request;
   const auto read = [&] {
-    if (words.empty() || words[0].starts_with("-"))
-      throw Error(ExitCode::kUsage, "no model given; expected MODEL --npy DIR or MODEL --safetensors FILE");
-    from = path_of_word(words[0], "MODEL");
-    values = line.parse({words.begin() + 1, words.end()});
-    check_export(values);
+    request =
+        read_first_path(line, words, "MODEL", "no model given; expected MODEL --npy DIR or MODEL --safetensors FILE");
+    check_export(request.values);
   };
-  return run_command_once(words, line.help(), read, [&] { export_from(from, values); });
+  return run_command_once(words, line.help(), read, [&] { export_from(request.paths.front(), request.values); });
 }
 
 }  // namespace eave

@@ -9,7 +9,6 @@
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
-#include "base/files/user_path.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/printable.h"
@@ -78,9 +77,9 @@ struct GenerateRequest {
 };
 
 GenerateRequest read_generate_request(const CommandLine& line, const std::vector<std::string>& words) {
-  if (words.empty() || words[0].starts_with("-"))
-    throw Error(ExitCode::kUsage, "no run given; expected RUN, the directory of a run, and then options");
-  GenerateRequest request{path_of_word(words[0], "RUN"), line.parse({words.begin() + 1, words.end()}), {}};
+  const auto [paths, given] =
+      read_first_path(line, words, "RUN", "no run given; expected RUN, the directory of a run, and then options");
+  GenerateRequest request{paths.front(), given, {}};
   const OptionValues& values = request.values;
   constexpr std::int64_t kMost = 1 << 30;
   request.tokens = values.integer("tokens", 0, kMost);

@@ -102,15 +102,12 @@ void refuse_without_effect(const PlanRequest& request) {
 }
 
 PlanRequest read_plan_request(const CommandLine& line, const std::vector<std::string>& words) {
-  const WordsApart apart = part_names(words);
-  PlanRequest request{"", line.parse(apart.options), {}, {}};
+  const std::string expected = "; expected eave plan RUN_DIR [options]";
+  const auto [paths, values] = read_paths(line, words, "RUN_DIR", "no run directory given" + expected);
+  if (paths.size() != 1) throw Error(ExitCode::kUsage, "more than one run directory given" + expected);
+  PlanRequest request{paths.front(), values, {}, {}};
   require_loaded(request.values);
   check_output_options(request.values, {"json"});
-  if (apart.names.size() != 1)
-    throw Error(ExitCode::kUsage,
-                (apart.names.empty() ? "no run directory given" : "more than one run directory given") +
-                    std::string("; expected eave plan RUN_DIR [options]"));
-  request.directory = path_of_word(apart.names.front(), "RUN_DIR");
   request.ranks = ranks_in(request.values);
   for (const std::string& name : list_of(request.values, "communicators"))
     request.methods.push_back(method_of(name, request.values));

@@ -8,9 +8,7 @@
 #include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "app/options/shared_options.h"
-#include "base/files/user_path.h"
 #include "base/options/option_values.h"
-#include "eave/check.h"
 #include "report/record/run_directory.h"
 
 namespace eave {
@@ -39,16 +37,10 @@ CommandLine report_command_line() {
 
 namespace {
 
-struct ReportRequest {
-  std::vector<fs::path> directories;
-  OptionValues values;
-};
+using ReportRequest = PathsAndValues;
 
 ReportRequest read_report_request(const CommandLine& line, const std::vector<std::string>& words) {
-  const WordsApart apart = part_names(words);
-  ReportRequest request{{}, line.parse(apart.options)};
-  for (const std::string& name : apart.names) request.directories.emplace_back(path_of_word(name, "DIR"));
-  if (request.directories.empty()) throw Error(ExitCode::kUsage, "no directory given; expected DIR..., see --help");
+  ReportRequest request = read_paths(line, words, "DIR", "no directory given; expected DIR..., see --help");
   check_output_options(request.values, {"html", "csv", "runs-csv", "metrics-csv"});
   if (request.values.has("target")) real_in(request.values, "target", -1e39, 1e39);
   return request;
@@ -63,7 +55,7 @@ std::optional<OutputPath> page_path(const ReportRequest& request) {
   constexpr const char* kPageName = "report.html";
   if (request.values.has("html") && request.values.text("html") == "none") return std::nullopt;
   if (request.values.has("html")) return named_file(request, "html");
-  const fs::path& first = request.directories.front();
+  const fs::path& first = request.paths.front();
   return OutputFolder(holds_run(first) ? fs::path(".") : first) / kPageName;
 }
 
@@ -80,7 +72,7 @@ int report_command(const std::vector<std::string>& words, const char* const*) {
   const auto report = [&] {
     std::optional<double> target;
     if (request.values.has("target")) target = request.values.real("target");
-    report_runs(request.directories, files_of(request), target, read_page_words(request.values));
+    report_runs(request.paths, files_of(request), target, read_page_words(request.values));
   };
   return run_command_once(
       words, line.help(), [&] { request = read_report_request(line, words); }, report);

@@ -58,13 +58,11 @@ struct SuggestRequest {
 };
 
 SuggestRequest read_suggest_request(const CommandLine& line, const std::vector<std::string>& words) {
-  const WordsApart apart = part_names(words);
-  SuggestRequest request{{}, line.parse(apart.options), {"allreduce"}};
+  const auto [paths, values] =
+      read_paths(line, words, "RUN_DIR", "no run directory given; expected eave suggest RUN_DIR... [options]");
+  SuggestRequest request{paths, values, {"allreduce"}};
   require_loaded(request.values);
   check_output_options(request.values, {"json"});
-  if (apart.names.empty())
-    throw Error(ExitCode::kUsage, "no run directory given; expected eave suggest RUN_DIR... [options]");
-  for (const std::string& name : apart.names) request.directories.push_back(path_of_word(name, "RUN_DIR"));
   const std::vector<std::string> known = planned_names();
   for (const std::string& name : list_of(request.values, "communicators")) {
     if (std::ranges::find(known, name) == known.end())

@@ -6,7 +6,6 @@
 #include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "app/options/shared_options.h"
-#include "base/files/user_path.h"
 #include "base/printable.h"
 #include "eave/check.h"
 #include "report/compare/comparison.h"
@@ -24,25 +23,19 @@ CommandLine summary_command_line() {
 
 namespace {
 
-struct SummaryRequest {
-  std::vector<std::string> directories;
-  OptionValues values;
-};
+using SummaryRequest = PathsAndValues;
 
 SummaryRequest read_summary_request(const CommandLine& line, const std::vector<std::string>& words) {
-  const WordsApart apart = part_names(words);
-  SummaryRequest request{{}, line.parse(apart.options)};
-  for (const std::string& name : apart.names) request.directories.push_back(path_of_word(name, "RUN_DIR"));
+  SummaryRequest request =
+      read_paths(line, words, "RUN_DIR", "no run directory given; expected RUN_DIR... [--json FILE]");
   check_output_options(request.values, {"json"});
-  if (request.directories.empty())
-    throw Error(ExitCode::kUsage, "no run directory given; expected RUN_DIR... [--json FILE]");
   return request;
 }
 
 // Reads the summaries that can be read, and names the others on standard error.
-std::vector<RunSummary> read_summaries(const std::vector<std::string>& directories) {
+std::vector<RunSummary> read_summaries(const std::vector<std::filesystem::path>& directories) {
   std::vector<RunSummary> rows;
-  for (const std::filesystem::path directory : directories) {
+  for (const std::filesystem::path& directory : directories) {
     try {
       std::error_code error;
       const bool is_there = std::filesystem::exists(std::filesystem::symlink_status(directory, error));
@@ -63,9 +56,9 @@ std::vector<RunSummary> read_summaries(const std::vector<std::string>& directori
 }
 
 // Runs whose metrics cannot be read are left out: their summaries are shown all the same.
-std::string cost_of_evaluations(const std::vector<std::string>& directories) {
+std::string cost_of_evaluations(const std::vector<std::filesystem::path>& directories) {
   std::vector<RunRecord> runs;
-  for (const std::filesystem::path directory : directories) {
+  for (const std::filesystem::path& directory : directories) {
     try {
       if (holds_run(directory)) runs.push_back(read_run(directory));
     } catch (const Error&) {
@@ -81,10 +74,10 @@ int summary_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = summary_command_line();
   SummaryRequest request;
   const auto summarise = [&] {
-    const std::vector<RunSummary> rows = read_summaries(request.directories);
+    const std::vector<RunSummary> rows = read_summaries(request.paths);
     std::fputs(summary_table(rows).c_str(), stdout);
     std::fputs(language_lines(rows).c_str(), stdout);
-    const std::string cost = cost_of_evaluations(request.directories);
+    const std::string cost = cost_of_evaluations(request.paths);
     if (!cost.empty()) std::printf("\n%s\n", printable(cost).c_str());
     if (request.values.has("json")) write_summaries(OutputPath::of_person(request.values.text("json")), rows);
   };

@@ -109,11 +109,10 @@ struct WatchRequest {
 };
 
 WatchRequest read_watch_request(const CommandLine& line, const std::vector<std::string>& words) {
-  if (words.empty() || words[0].starts_with("-"))
-    throw Error(ExitCode::kUsage, "no run directory given; expected eave watch RUN_DIR [options]");
-  const OptionValues values = line.parse({words.begin() + 1, words.end()});
+  const auto [paths, values] =
+      read_first_path(line, words, "RUN_DIR", "no run directory given; expected eave watch RUN_DIR [options]");
   WatchRequest request;
-  request.directory = path_of_word(words[0], "RUN_DIR");
+  request.directory = paths.front();
   std::error_code error;
   if (std::filesystem::exists(request.directory, error) && !std::filesystem::is_directory(request.directory, error))
     throw Error(ExitCode::kInputMissing, words[0] + " is no directory; expected that of a run");

@@ -285,17 +285,25 @@ std::map<std::string, std::string> CommandLine::config_in_force(const OptionValu
   return config;
 }
 
-WordsApart part_names(const std::vector<std::string>& words) {
-  WordsApart apart;
+PathsAndValues read_paths(const CommandLine& line, const std::vector<std::string>& words, const std::string& what,
+                          const std::string& missing) {
+  std::vector<std::string> options, names;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (!words[i].starts_with("--")) {
-      apart.names.push_back(words[i]);
-      continue;
-    }
-    apart.options.push_back(words[i]);
-    if (words[i].find('=') == std::string::npos && i + 1 < words.size()) apart.options.push_back(words[++i]);
+    const bool is_option = words[i].starts_with("--");
+    (is_option ? options : names).push_back(words[i]);
+    const bool has_value = words[i].find('=') != std::string::npos;
+    if (is_option && !has_value && i + 1 < words.size()) options.push_back(words[++i]);
   }
-  return apart;
+  PathsAndValues found{{}, line.parse(options)};
+  if (names.empty()) throw Error(ExitCode::kUsage, missing);
+  for (const std::string& name : names) found.paths.emplace_back(path_of_word(name, what));
+  return found;
+}
+
+PathsAndValues read_first_path(const CommandLine& line, const std::vector<std::string>& words, const std::string& what,
+                               const std::string& missing) {
+  if (words.empty() || words[0].starts_with("-")) throw Error(ExitCode::kUsage, missing);
+  return {{path_of_word(words[0], what)}, line.parse({words.begin() + 1, words.end()})};
 }
 
 }  // namespace eave

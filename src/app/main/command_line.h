@@ -2,6 +2,7 @@
 // environment (EAVE_*), command line.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <span>
 #include <string>
@@ -126,12 +127,18 @@ struct ValueForm {
 };
 std::span<const ValueForm> value_forms();
 
-// Splits the words of a command line in which every option has a value. `options` gets the options with their values,
-// `names` all other words, which name files or directories.
-struct WordsApart {
-  std::vector<std::string> options;
-  std::vector<std::string> names;
+struct PathsAndValues {
+  std::vector<std::filesystem::path> paths;
+  OptionValues values;
 };
-WordsApart part_names(const std::vector<std::string>& words);
+
+// Reads a command line of paths and options in any order. Every option has a value. `what` names a path, such as
+// RUN_DIR. Throws Error(kUsage): `missing`, if there is no path, and as path_of_word and CommandLine::parse.
+PathsAndValues read_paths(const CommandLine& line, const std::vector<std::string>& words, const std::string& what,
+                          const std::string& missing);
+
+// The same for one path, which stands before all options; these may be flags.
+PathsAndValues read_first_path(const CommandLine& line, const std::vector<std::string>& words, const std::string& what,
+                               const std::string& missing);
 
 }  // namespace eave
