@@ -13,6 +13,7 @@
 #include "data/loading/staging.h"
 #include "data/tokens/token_file.h"
 #include "data/tokens/token_windows.h"
+#include "data/tokens/vocabulary_files.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 
@@ -22,7 +23,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostChecked = std::uint64_t{1} << 30;
-constexpr int kLargestVocabulary = 1 << 24;  // batches hold tokens as floats
 
 struct TokenNames {
   fs::path folder;
@@ -91,7 +91,7 @@ std::vector<TokenFiles::File> open_token_files(const fs::path& folder, const std
 // The size that is given, or else that of the headers, which must agree.
 int vocabulary_of(const OptionValues& values, const std::vector<TokenFiles::File>& train,
                   const std::vector<TokenFiles::File>& test) {
-  if (values.has("vocabulary-size")) return static_cast<int>(values.integer("vocabulary-size", 1, kLargestVocabulary));
+  if (values.has("vocabulary-size")) return static_cast<int>(values.integer("vocabulary-size", 1, kMostTokens));
   int size = train.front().format.vocabulary;
   for (const auto* part : {&train, &test}) {
     for (const TokenFiles::File& file : *part) {
