@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "bench/cpu_clock.h"
-#include "bench/fma_peak.h"
 #include "bench/program.h"
 #include "bench/trainee.h"
+#include "device/fma_peak.h"
 #include "eave/check.h"
 
 namespace eave::bench {
@@ -31,7 +31,7 @@ namespace {
 
 constexpr int kWarmUpSteps = 3;
 constexpr std::size_t kLeastSteps = 3;
-constexpr double kPeakSeconds = 0.05;
+constexpr int kPeakTries = 200;  // of a fraction of a millisecond each
 
 double wall_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -73,13 +73,21 @@ class Timer {
   std::map<std::pair<std::string, std::int64_t>, std::unique_ptr<Trainee>> trainees_;
 };
 
+// GFLOP/s of fused multiply-adds of a core: the limit that a step's arithmetic is measured against.
+double measure_peak() {
+  double best = 0;
+  for (int i = 0; i < kPeakTries; ++i) best = std::max(best, measure_fma_peak());
+  if (best == 0) throw Error(ExitCode::kResource, "the peak of this kind of CPU cannot be measured");
+  return best * 1e-9;
+}
+
 void answer(Timer& timer, const std::string& line) {
   std::istringstream words(line);
   std::string name;
   std::int64_t batch = 0;
   double seconds = 0;
   if (line == "peak") {
-    std::printf("{\"gflops\": %.1f}\n", measure_fma_peak_gflops(kPeakSeconds));
+    std::printf("{\"gflops\": %.1f}\n", measure_peak());
   } else if (words >> name >> batch >> seconds && batch > 0 && seconds >= 0) {
     timer.time_steps(name, batch, seconds);
   } else {
