@@ -42,12 +42,12 @@ def compare(eave, words, steps):
             "accuracy": [one.accuracy] + [trial.accuracy for trial in trials]}
 
 
-def cost(eave, model, steps, rounds):
+def cost(eave, model, most_ranks, steps, rounds):
     """By number of ranks: CPU seconds of a run with --reproducible divided by those without. The difference of two runs
     cancels start and end."""
     ratios = {}
     words = [*LITTLE_DATA, *(COLOURED if model == "cifar7" else []), "--model", model, *WORDS, "--epochs", "1000"]
-    for ranks in (1, *RANKS):
+    for ranks in (each for each in (1, *RANKS) if each <= most_ranks):
         def seconds(more):
             lasting, brief = (Trial(eave, ranks, [*words, "--max-steps", count, *more]).cpu_seconds for count in (steps, steps // 5))
             return lasting - brief
@@ -90,7 +90,7 @@ def answer(eave, quick):
             row = {"what": name, **compare(eave, [*data_words(quick), *words], steps)}
             rows.append(row)
             wrong += check(row, is_same)
-    costs = {model: cost(eave, model, *((20, 1) if quick else (50, 3))) for model in COST_MODELS[:1 if quick else None]}
+    costs = {model: cost(eave, model, *((2, 20, 1) if quick else (max(RANKS), 50, 3))) for model in COST_MODELS[:1 if quick else None]}
     of_sync = sync_cost(eave, *((5, 1) if quick else (30, 3)))
     return {"ranks": RANKS, "rows": rows, "cost": costs, "sync_cost": of_sync, "wrong": wrong}
 
