@@ -142,7 +142,7 @@ def checkpoint_dir(place):
 
 def slow(place):
     """Saves three checkpoints over links of 100 mbit/s. A save takes as long as its bytes need into rank 0's host."""
-    words = ["train", *hosts.TRAINING, "--model", "dense 20000; relu; dense classes", "--max-steps", "6", "--evaluate-every",
+    words = ["train", *hosts.TRAINING, "--model", "dense 8000; relu; dense classes", "--max-steps", "6", "--evaluate-every",
              "0", "--checkpoint-every", "2"]
     with own_disks(place, [1, 2, 3]) as run_dir:
         for host in range(hosts.HOSTS):

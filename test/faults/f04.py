@@ -152,8 +152,8 @@ def disturb(place):
 
 FAULTS = [
     lab.Fault("F4", "a host cut off for good: its rank named, all ranks gone at the limit, nothing saved then, resumed: "
-              "the same bits", lambda place: cut_with_keepalive(place) if place.index % 3 == 2 else cut(place),
-              quick=3, full=30, lane="hosts"),
+              "the same bits", lambda place: cut_with_keepalive(place) if place.index % 2 else cut(place),
+              quick=2, full=30, lane="hosts"),
     lab.Fault("F5", "2 s of silence, 1 % loss, 100 ms delay: no restart, the same bits", disturb, quick=3, full=30,
               lane="hosts"),
 ]

@@ -62,6 +62,6 @@ def wake(place):
 
 FAULTS = [
     lab.Fault("F6", "a rank is stopped: warned of at 25 % of the limit, 69 at the limit; woken before, the run goes on",
-              lambda place: wake(place) if place.index % 2 else freeze(place), quick=4, full=30,
+              lambda place: wake(place) if place.index % 2 else freeze(place), quick=2, full=30,
               lane="times"),
 ]

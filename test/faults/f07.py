@@ -31,7 +31,7 @@ def is_named(place):
 
 
 def is_not_accused(place):
-    job = place.run(RANKS, words(place, "alike", "allreduce", 10000 if place.is_full else 500), limit=900)
+    job = place.run(RANKS, words(place, "alike", "allreduce", 10000 if place.is_full else 250), limit=900)
     lab.require_code(job, 0)
     lab.require_in_time("is slow" not in job.complains(), f"accused a rank like the others: {job.tail()}")
 
