@@ -180,6 +180,61 @@ TEST_F(HuggingfaceModel, of_llama_is_compared_with_old_and_new_places_of_the_bas
   expect_refused("rms_norm_eps is 1e-06, and the model has epsilon 1e-05");
 }
 
+// In two files, as save_pretrained writes large models.
+struct HuggingfaceParts : HuggingfaceModel {
+  HuggingfaceParts() {
+    begin(kGpt2);
+    std::vector<Array> all = arrays(), second(all.begin() + 3, all.end());
+    all.resize(3);
+    write_part("part-1.safetensors", all);
+    write_part("part-2.safetensors", second);
+  }
+  void write_part(const std::string& name, const std::vector<Array>& part) {
+    std::vector<NamedArray> views;
+    for (const Array& array : part) {
+      views.push_back({array.name, array.shape, array.values});
+      index["weight_map"][array.name] = name;
+    }
+    write_safetensors(OutputPath(directory.path() / name), views, {{"format", "pt"}});
+  }
+  ModelArenas read_parts(const std::string& text) const {
+    std::ofstream(directory.path() / "model.safetensors.index.json") << text;
+    return read_model(read_model_of(directory.path()), graph, "the remedy");
+  }
+  void expect_refused_parts(const nlohmann::json& json, const std::string& says,
+                            ExitCode code = ExitCode::kBadData) const {
+    expect_error(code, says, [&] { read_parts(json.is_string() ? json.get<std::string>() : json.dump()); });
+  }
+  nlohmann::json index = {{"metadata", {{"total_size", 1}}}};
+};
+
+TEST_F(HuggingfaceParts, are_read_as_one) {
+  EXPECT_EQ(read_parts(index.dump()).parameters, parameters);
+  EXPECT_EQ(read_model_of(directory.path() / "model.safetensors.index.json").arrays.size(), arrays().size());
+}
+
+TEST_F(HuggingfaceParts, must_fit_their_index) {
+  expect_refused_parts("{", "is no index of safetensors");
+  expect_refused_parts("", "is no index of safetensors");
+  expect_refused_parts(R"({"weight_map": {}})", "is no index of safetensors");
+  expect_refused_parts(R"({"weight_map": {"a": 1}})", "gives no name of a file for the array 'a'");
+  const std::string name = arrays().front().name;
+  for (const char* const part : {"../part-1.safetensors", "/etc/passwd", "", ".."}) {
+    nlohmann::json other = index;
+    other["weight_map"][name] = part;
+    expect_refused_parts(other, "expected the name of a file beside it");
+  }
+  nlohmann::json other = index;
+  other["weight_map"][name] = "part-3.safetensors";
+  expect_refused_parts(other,
+                       "has the array '" + name + "', which model.safetensors.index.json does not look for in it");
+  other = index;
+  other["weight_map"]["another"] = "part-2.safetensors";
+  expect_refused_parts(other, "lacks the array 'another', which model.safetensors.index.json looks for in it");
+  std::filesystem::remove(directory.path() / "part-2.safetensors");
+  expect_refused_parts(index, "part-2.safetensors, a part of ", ExitCode::kInputMissing);
+}
+
 TEST_F(HuggingfaceModel, is_refused_by_models_of_another_form) {
   begin(kGpt2);
   write(arrays());

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "app/resume/huggingface_model.h"
+#include "base/formats/safetensors_parts.h"
 #include "eave/check.h"
 #include "nn/tensor_layout.h"
 
@@ -225,11 +226,14 @@ ModelArenas read_model(const SafetensorsFile& file, const Graph& graph, const st
 
 std::filesystem::path find_model(const std::filesystem::path& place) {
   std::error_code error;
-  return std::filesystem::is_directory(place, error) ? place / "model.safetensors" : place;
+  if (!std::filesystem::is_directory(place, error)) return place;
+  const std::filesystem::path whole = place / "model.safetensors", index = place / "model.safetensors.index.json";
+  return !std::filesystem::exists(whole, error) && std::filesystem::exists(index, error) ? index : whole;
 }
 
 SafetensorsFile read_model_of(const std::filesystem::path& place) {
   const std::filesystem::path file = find_model(place);
+  if (is_safetensors_index(file)) return read_safetensors_parts(file);
   return file == place ? read_named_safetensors(place) : read_safetensors(file);
 }
 

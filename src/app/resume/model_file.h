@@ -50,9 +50,11 @@ std::map<std::string, std::string> metadata_of(const ModelDescription& model, co
 void write_model(const OutputPath& path, const ModelDescription& model, TensorLayout layout, ConstSlice parameters,
                  ConstSlice statistics);
 
-// The model file of a run directory. Any other path is the file itself.
+// The model file of a run directory, or the index of a folder whose weights lie in several files. Any other path is the
+// file itself.
 std::filesystem::path find_model(const std::filesystem::path& place);
-// Reads the model file. A path that a person gave may be a pipe. Throws as read_safetensors does.
+// Reads the model file, or all files of an index. A path that a person gave may be a pipe. Throws as read_safetensors
+// and read_safetensors_parts do.
 SafetensorsFile read_model_of(const std::filesystem::path& place);
 
 // Reads the description from a file's metadata. Throws Error(kBadData) if the file does not describe its model, or

@@ -1,0 +1,98 @@
+#include "base/formats/safetensors_parts.h"
+
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/files/input_file.h"
+#include "base/formats/strict_json.h"
+#include "base/printable.h"
+#include "eave/check.h"
+
+namespace eave {
+namespace {
+
+constexpr std::size_t kMostBytesOfIndex = std::size_t{1} << 26;
+constexpr const char* kEnding = ".safetensors.index.json";
+constexpr const char* kRemedy = "; get the folder again, or write it anew with save_pretrained";
+
+// The names of the arrays of each part.
+using Parts = std::map<std::string, std::set<std::string>>;
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
+  throw Error(ExitCode::kBadData, path.string() + ": " + why + kRemedy);
+}
+
+// A part lies beside the index: an index from elsewhere must not make eave read other files.
+void require_plain_name(const std::filesystem::path& index, const std::string& part) {
+  const std::filesystem::path name = part;
+  if (part.empty() || name.filename() != name || part == "." || part == "..") {
+    refuse(index, "names the part '" + printable(part) + "', expected the name of a file beside it");
+  }
+}
+
+Parts read_index(const std::filesystem::path& index) {
+  const nlohmann::ordered_json json = parse_json_or_discard(read_file(index, kMostBytesOfIndex));
+  if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object() ||
+      json["weight_map"].empty()) {
+    refuse(index, "is no index of safetensors, which has a \"weight_map\" from arrays to files");
+  }
+  Parts parts;
+  for (const auto& [array, part] : json["weight_map"].items()) {
+    if (!part.is_string()) refuse(index, "gives no name of a file for the array '" + printable(array) + "'");
+    require_plain_name(index, part.get<std::string>());
+    parts[part.get<std::string>()].insert(array);
+  }
+  return parts;
+}
+
+void check_arrays(const std::filesystem::path& index, const SafetensorsFile& part, std::set<std::string> expected) {
+  std::set<std::string> found;
+  for (const NamedArray& array : part.arrays) found.insert(array.name);
+  for (const auto& [name, type] : part.types_left_out) found.insert(name);
+  for (const std::string& name : found) {
+    if (expected.erase(name) == 0) {
+      refuse(part.path, "has the array '" + printable(name) + "', which " + index.filename().string() +
+                            " does not look for in it");
+    }
+  }
+  if (expected.empty()) return;
+  refuse(part.path, "lacks the array '" + printable(*expected.begin()) + "', which " + index.filename().string() +
+                        " looks for in it");
+}
+
+SafetensorsFile read_part(const std::filesystem::path& index, const std::string& name) {
+  const std::filesystem::path path = index.parent_path() / name;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    throw Error(ExitCode::kInputMissing, "no " + path.string() + ", a part of " + index.string() + kRemedy);
+  }
+  return read_safetensors(path);
+}
+
+// The arrays stay views of the part's memory, which a move leaves where it is.
+void add_part(SafetensorsFile& whole, SafetensorsFile part) {
+  whole.moved.push_back(std::move(part.content));
+  std::ranges::move(part.moved, std::back_inserter(whole.moved));
+  std::ranges::move(part.arrays, std::back_inserter(whole.arrays));
+  whole.types_left_out.merge(part.types_left_out);
+  whole.metadata.merge(part.metadata);
+}
+
+}  // namespace
+
+bool is_safetensors_index(const std::filesystem::path& path) { return path.filename().string().ends_with(kEnding); }
+
+SafetensorsFile read_safetensors_parts(const std::filesystem::path& index) {
+  SafetensorsFile whole;
+  for (const auto& [name, arrays] : read_index(index)) {
+    SafetensorsFile part = read_part(index, name);
+    check_arrays(index, part, arrays);
+    add_part(whole, std::move(part));
+  }
+  whole.path = index.string();
+  return whole;
+}
+
+}  // namespace eave
