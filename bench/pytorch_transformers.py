@@ -26,7 +26,7 @@ class Shape:
 
 SHAPES = {  # as bench/trainee.cpp gives them to eave
     "nanogpt-cpu": Shape(4, 4, 128, 64, 65, False, "none", 0.0, 0.0),
-    "nanogpt-char": Shape(6, 6, 384, 256, 65, False, "none", 0.2, 0.0),
+    "nanogpt-char": Shape(6, 6, 384, 256, 65, False, "none", 0.2, 0.2),
     "gpt2": Shape(12, 12, 768, 256, 50257, True, "tanh", 0.0, 0.0),
 }
 

@@ -14,6 +14,7 @@ import dataclasses
 import judged
 import paper_claims
 import picture
+import rates
 import table
 from trial import Trial
 
@@ -23,7 +24,6 @@ NARROW = ("conv2d 16 5x5; relu; max_pool 2; conv2d 32 5x5; relu; max_pool 2; con
           "flatten; dense 64; relu; dropout 0.5; dense classes")
 BATCH, SAMPLES, SHORT, TEST_SAMPLES = 128, 50000, 166, 10000
 USUAL = (4, 10)  # p and tau
-MOST_WIDENINGS = 4
 PLAIN, NESTEROV = ["--momentum", "0"], ["--momentum", "0.99", "--nesterov", "on"]
 
 
@@ -81,13 +81,9 @@ class Experiment:
         lies at an edge, the next one out is tried too."""
         ranks, period = self.usual
         steps = self.steps // 3 if self.paper else self.steps
-        rates = list(METHODS[name].rates[1:2] if self.quick else METHODS[name].rates)
-        worth = {}
-        for rate in rates:  # grows
-            worth[rate] = self.run(name, rate, METHODS[name].ranks or ranks, period, steps=steps).accuracy or 0
-            if len(worth) == len(rates) > 1 and len(rates) < len(METHODS[name].rates) + MOST_WIDENINGS:
-                rates += beyond(worth)
-        return {"rate": max(worth, key=worth.get), "tried": dict(sorted(worth.items()))}
+        tried = METHODS[name].rates[1:2] if self.quick else METHODS[name].rates
+        return rates.find(lambda rate: self.run(name, rate, METHODS[name].ranks or ranks, period, steps=steps).accuracy or 0, tried,
+                          may_widen=not self.quick)
 
     def cases(self, name):
         """(ranks, tau) of each run of the method."""
@@ -97,20 +93,6 @@ class Experiment:
         if not method.has_period:
             return [(ranks, 1) for ranks in (self.usual[0], *self.ranks)]
         return [*((self.usual[0], period) for period in self.periods), *((ranks, self.usual[1]) for ranks in self.ranks)]
-
-
-def beyond(worth):
-    """The next rate out, by the ratio 1, 3, 10, if the best of these lies at an edge; at most one."""
-    tried = sorted(worth)
-    best = tried.index(max(tried, key=worth.get))
-    if 0 < best < len(tried) - 1:
-        return []
-    edge, down = (tried[0], 0.1) if best == 0 else (tried[-1], 1)
-    return [float(f"{edge * down * (3 if is_one(edge) else 10 / 3):.1g}")]
-
-
-def is_one(rate):
-    return f"{rate:.0e}".startswith("1")
 
 
 def describe_run(name, rate, ranks, period, trials):
@@ -123,16 +105,16 @@ def describe_run(name, rate, ranks, period, trials):
 
 def answer(eave, quick, paper, device, data_dir):
     experiment = Experiment(eave, quick, paper, device, data_dir)
-    rates = {name: experiment.find_rate(name) for name in METHODS}
+    found = {name: experiment.find_rate(name) for name in METHODS}
     cases = [(name, *case) for name in METHODS for case in experiment.cases(name)]
     trials = {case: [] for case in cases}
     for seed in experiment.seeds:
         for name, ranks, period in cases:
-            trials[name, ranks, period].append(experiment.run(name, rates[name]["rate"], ranks, period, seed))
-    rows = [describe_run(case[0], rates[case[0]]["rate"], *case[1:], trials[case]) for case in cases]
-    found = {"steps": experiment.steps, "network": "cifar7" if paper else NARROW, "seeds": experiment.seeds, "rates": rates,
+            trials[name, ranks, period].append(experiment.run(name, found[name]["rate"], ranks, period, seed))
+    rows = [describe_run(case[0], found[case[0]]["rate"], *case[1:], trials[case]) for case in cases]
+    whole = {"steps": experiment.steps, "network": "cifar7" if paper else NARROW, "seeds": experiment.seeds, "rates": found,
              "rows": rows}
-    return found | {"claims": [] if quick else paper_claims.judge(eave, rows), "wrong": list(wrongs(experiment, rows))}
+    return whole | {"claims": [] if quick else paper_claims.judge(eave, rows), "wrong": list(wrongs(experiment, rows))}
 
 
 def wrongs(experiment, rows):

@@ -5,39 +5,18 @@ rule is written once. A run holds its value twice, because the report names no w
 compare ends of runs of equal length, and say nothing about the way there.
 """
 import csv
-import json
 import pathlib
 import re
 import subprocess
 import tempfile
 
+import run_files
+
 SAMPLES = 1000  # of each run, which only have to be equal
 
 
-def evaluation(part, value):
-    return {"type": "evaluation", "step": part, "samples": part * SAMPLES // 2, "epoch": part / 2, "seconds": part / 2,
-            "evaluation_seconds": 0.0, "center": {"loss": 1.0, "accuracy": value},
-            "mean_of_workers": {"loss": 1.0, "accuracy": value}, "first_worker": {"loss": 1.0, "accuracy": value},
-            "best_worker": {"loss": 1.0, "accuracy": value, "rank": 0},
-            "consensus_distance": {"min": 0.0, "mean": 0.0, "max": 0.0}}
-
-
-def lines_of(case, seed, value, test_samples):
-    config = {"communicator": case, "batch": str(SAMPLES), "lr": "1", "data": "of the question", "model": "of the question",
-              "ranks": "1", "seed": str(seed)}
-    facts = {"rank": 0, "host": "h", "device": "cpu", "cores": "0", "class_histogram": [1], "trains": True}
-    times = {"rank": 0, "computing": 1.0, "loading": 0.0, "exchanging": 0.0, "waiting": 0.0, "waiting_for_ranks": 0.0,
-             "times_waited_for": 0, "seconds_waited_for": 0.0}
-    ends = [evaluation(part, value) for part in (1, 2)]
-    yield {"type": "header", "format": 1, "version": "0.1.0", "config": config, "communicator": case, "equation": "",
-           "optimizer": "sgd", "learning_rate": "1", "model": "of the question", "parameters": 1, "train_samples": SAMPLES,
-           "test_samples": test_samples, "classes": 1, "ranks": [facts]}
-    yield from ends
-    yield {"type": "end", "format": 1, "communicator": case, "model": "of the question", "data": "of the question",
-           "test_accuracy": value, "seconds": 1.0, "samples_per_second": SAMPLES, "bytes_per_rank": 0, "waiting_share": 0.0,
-           "ranks": 1, "workers": 1, "steps": 2, "epochs": 1.0, "samples": SAMPLES, "peak_memory_bytes": 1, "exchanges": 0,
-           "staleness": [], "checkpoints": 0, "checkpoint_seconds": 0.0, "times_of_ranks": [times],
-           "evaluation": {name: each for name, each in ends[-1].items() if name != "type"}}
+def points_of(value):
+    return [{"step": part, "samples": part * SAMPLES // 2, "seconds": part / 2, "loss": 1.0, "score": value} for part in (1, 2)]
 
 
 def judge(eave, cases, test_samples):
@@ -50,10 +29,8 @@ def judge(eave, cases, test_samples):
     with tempfile.TemporaryDirectory() as place:
         for number, (name, values) in enumerate(whole.items()):
             for seed, value in enumerate(values, 1):
-                run = pathlib.Path(place) / "runs" / f"{number}-{seed}"
-                run.mkdir(parents=True)
-                (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n"
-                                                           for line in lines_of(quoted(name), seed, value, test_samples)))
+                run_files.write(pathlib.Path(place) / "runs" / f"{number}-{seed}", quoted(name), seed, points_of(value),
+                                run_files.ACCURACY, test_samples, SAMPLES, SAMPLES)
         table = pathlib.Path(place) / "table.csv"
         command = [eave, "report", f"{place}/runs", "--html", "none", "--csv", table]
         ended = subprocess.run(list(map(str, command)), capture_output=True, text=True)

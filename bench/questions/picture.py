@@ -29,9 +29,8 @@ class Scale:
                 for part in range(5)]
 
 
-def dots(title, scale, series, rows):
-    """A row for each (name, values), with a dot in the series' colour for each value. For None the row says
-    "diverged"."""
+def dots(title, scale, series, rows, nothing="diverged"):
+    """A row for each (name, values), with a dot in the series' colour for each value. For None the row says `nothing`."""
     bottom = HEAD + ROW * len(rows)
     parts = [text(12, 20, title, 14)]
     for number, name in enumerate(series):
@@ -46,7 +45,7 @@ def dots(title, scale, series, rows):
         parts.append(text(LEFT - 14, y + 4, name, 12, "end"))
         for number, value in enumerate(values):
             if value is None:
-                parts.append(text(LEFT + WIDTH + 12, y + 4, "diverged", 11, colour="#c00"))
+                parts.append(text(LEFT + WIDTH + 12, y + 4, nothing, 11, colour="#c00"))
             else:
                 parts.append(f'<circle cx="{scale.place(value):.1f}" cy="{y + 2.5 * (number - (len(values) - 1) / 2):.1f}" r="5" '
                              f'fill="{COLOURS[number]}" fill-opacity="0.8"/>')

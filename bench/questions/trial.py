@@ -60,7 +60,7 @@ class Trial:
 
     def read(self, folder):
         ended = json.loads((folder / "ended.json").read_text())
-        self.diverged, self.accuracy = ended["code"] == DIVERGED, None
+        self.diverged, self.accuracy, self.score = ended["code"] == DIVERGED, None, None
         self.cpu_seconds = ended["cpu_seconds"]
         self.warnings = [line for line in ended["errors"].splitlines() if "warning: " in line and not is_of_machine(line)]
         lines = [json.loads(line) for line in (folder / "run" / "metrics.jsonl").read_text().splitlines()]
@@ -69,7 +69,7 @@ class Trial:
         if self.diverged:
             return
         self.summary = json.loads((folder / "run" / "summary.json").read_text())
-        self.accuracy = self.summary["test_accuracy"]
+        self.accuracy, self.score = self.summary.get("test_accuracy"), self.summary.get("test_score")
         self.parameters = read_parameters(folder / "run" / "model.safetensors")
 
 
