@@ -41,7 +41,8 @@ class Linear final : public Layer {
   }
   std::unique_ptr<LossLayerPlan> plan_with_loss(Compute& compute, const LayerUse& use, float smoothing) const override {
     if (relu_) return nullptr;
-    return make_loss_layer_plan(compute.plan(DenseLossShape{shape(use), s_.input.height * s_.input.width, smoothing}), tensors_);
+    return make_loss_layer_plan(compute.plan(DenseLossShape{shape(use), s_.input.height * s_.input.width, smoothing}),
+                                tensors_);
   }
 
  private:

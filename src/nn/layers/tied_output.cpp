@@ -15,7 +15,8 @@ class TiedOutput final : public Layer {
     return make_linear_layer_plan(compute.plan(shape(use)), {table()});
   }
   std::unique_ptr<LossLayerPlan> plan_with_loss(Compute& compute, const LayerUse& use, float smoothing) const override {
-    return make_loss_layer_plan(compute.plan(DenseLossShape{shape(use), input_.height * input_.width, smoothing}), {table()});
+    return make_loss_layer_plan(compute.plan(DenseLossShape{shape(use), input_.height * input_.width, smoothing}),
+                                {table()});
   }
 
  private:
