@@ -6,12 +6,12 @@ import tempfile
 
 import run_files
 
-COLUMNS = {"perplexity": "test_perplexity", "seconds_to_target": "seconds_to_target", "bytes_to_target": "bytes_to_target"}
+COLUMNS = {"perplexity": "test_perplexity", "seconds_to_target": "seconds_to_target", "samples_to_target": "samples_to_target"}
 
 
 def report(eave, cases, found):
-    """`cases`: each has name, ranks, seconds of a step, bytes_per_rank, and a curve for each seed. Returns the report's sentence,
-    and for each case by its name what COLUMNS say: (mean, low, high), or None if a run did not get there."""
+    """`cases`: each has name, ranks, seconds of a step, bytes_per_rank, and a curve for each seed. Returns the report's sentences
+    about the end and about the way to the target, and for each case by its name what COLUMNS say: (mean, low, high), or None if a run did not get there."""
     with tempfile.TemporaryDirectory() as place:
         for number, case in enumerate(cases):
             for seed, curve in enumerate(case["curves"], 1):
@@ -26,13 +26,17 @@ def report(eave, cases, found):
             raise SystemExit(f"{' '.join(map(str, command))} ended with {ended.returncode}:\n{ended.stderr}")
         with costs.open() as lines:
             rows = {row["method"]: row for row in csv.DictReader(lines)}
-    said = next((line for line in ended.stdout.splitlines() if "test perplexity" in line), "")
-    return {"sentence": said.replace("'", ""), "cases": {case["name"]: figures(rows[quoted(case["name"])]) for case in cases}}
+    said = [line.replace("'", "") for line in ended.stdout.splitlines() if line.startswith("With ")]
+    return {"sentence": next((line for line in said if "to test perplexity" not in line), ""),
+            "fastest": next((line for line in said if "to test perplexity" in line), ""), "cases": {case["name"]: figures(case, rows[quoted(case["name"])]) for case in cases}}
 
 
-def figures(row):
-    return {name: [float(row[column + end]) if row[column + end] else None for end in ("", "_low", "_high")] if row[column] else None
-            for name, column in COLUMNS.items()}
+def figures(case, row):
+    """With bytes_to_target: each sample costs as many bytes as any other."""
+    found = {name: [float(row[column + end]) if row[column + end] else None for end in ("", "_low", "_high")] if row[column] else None
+             for name, column in COLUMNS.items()}
+    samples, of_sample = found["samples_to_target"], case["bytes_per_rank"] / case["curves"][0][-1]["samples"]
+    return found | {"bytes_to_target": samples and [each and each * of_sample for each in samples]}
 
 
 def quoted(name):

@@ -75,12 +75,12 @@ class Hosts:
         steps = (line for line in eave_runs.step_lines(map(json.loads, lines)) if first < line["step"] <= last)
         return statistics.mean(line["computing"] + line["waiting"] + line["loading"] for line in steps)
 
-    def plan(self, cases, ranks):
+    def plan(self, periods, ranks):
         """Planned seconds of a step by link, number of hosts, method and tau, from a run of `allreduce` on these hosts."""
         with tempfile.TemporaryDirectory() as folder:
             self.run("allreduce", None, PLAN_STEPS, folder)
             return {f"{link} {tau} {plan['communicator']} {row['ranks']}": row["step_seconds"]
-                    for link in LINKS for tau in sorted({tau for _, tau in cases if tau})
+                    for link in LINKS for tau in periods
                     for plan in self.ask_plan(folder, ranks, link, tau) for row in plan["rows"]}
 
     def ask_plan(self, folder, ranks, link, tau):
@@ -114,14 +114,14 @@ def find_lab(lab):
 
 def measure(eave, experiment, lab, kept):
     lab, memory = find_lab(lab), Memory(kept)
-    cases = [(method, tau) for ranks, method, tau in experiment.cases() if ranks == experiment.ranks[0]]
     places = []
     for count in experiment.ranks:
+        cases = [(method, tau) for ranks, method, tau in experiment.cases() if ranks == count]
         with Hosts(eave, experiment, count, lab) as hosts:
             if count == experiment.ranks[0]:
                 if lab:
                     hosts.lab.set_rate(LINKS[-1])
-                planned = memory.get("plan", lambda: hosts.plan(cases, experiment.ranks))
+                planned = memory.get("plan", lambda: hosts.plan(experiment.periods, experiment.ranks))
             places += [measure_link(hosts, link, cases, planned, memory) for link in LINKS]
     return {"compute_seconds": COMPUTE, "places": places}
 

@@ -24,13 +24,17 @@ class Scale:
     def ticks(self):
         if self.logarithmic:
             first, last = math.ceil(math.log10(self.first)), math.floor(math.log10(self.last))
+            if last - first < 2:  # too few powers of ten
+                values = [part * 10.0 ** power for power in range(first - 1, last + 1) for part in (1, 2, 5)]
+                return [(value, f"{value:g}") for value in values if self.first <= value <= self.last]
             return [(10.0 ** power, f"{10.0 ** power:g}") for power in range(first, last + 1, 1 if last - first < 5 else 2)]
         return [(self.first + part * (self.last - self.first) / 4, f"{self.first + part * (self.last - self.first) / 4:g}")
                 for part in range(5)]
 
 
 def dots(title, scale, series, rows, nothing="diverged"):
-    """A row for each (name, values), with a dot in the series' colour for each value. For None the row says `nothing`."""
+    """A row for each (name, values), with a dot in the series' colour for each value. For None the row says `nothing`; NaN
+    leaves the place of a dot empty."""
     bottom = HEAD + ROW * len(rows)
     parts = [text(12, 20, title, 14)]
     for number, name in enumerate(series):
@@ -46,7 +50,7 @@ def dots(title, scale, series, rows, nothing="diverged"):
         for number, value in enumerate(values):
             if value is None:
                 parts.append(text(LEFT + WIDTH + 12, y + 4, nothing, 11, colour="#c00"))
-            else:
+            elif not math.isnan(value):
                 parts.append(f'<circle cx="{scale.place(value):.1f}" cy="{y + 2.5 * (number - (len(values) - 1) / 2):.1f}" r="5" '
                              f'fill="{COLOURS[number]}" fill-opacity="0.8"/>')
     size = f'width="{LEFT + WIDTH + 90}" height="{bottom + 26}"'
