@@ -5,13 +5,15 @@ import subprocess
 import tempfile
 
 import run_files
+from run_files import quoted
 
 COLUMNS = {"perplexity": "test_perplexity", "seconds_to_target": "seconds_to_target", "samples_to_target": "samples_to_target"}
 
 
 def report(eave, cases, found):
     """`cases`: each has name, ranks, seconds of a step, bytes_per_rank, and a curve for each seed. Returns the report's sentences
-    about the end and about the way to the target, and for each case by its name what COLUMNS say: (mean, low, high), or None if a run did not get there."""
+    about the end and about the way to the target, and for each case by its name what COLUMNS say: (mean, low, high), or None if a
+    run did not get there."""
     with tempfile.TemporaryDirectory() as place:
         for number, case in enumerate(cases):
             for seed, curve in enumerate(case["curves"], 1):
@@ -28,7 +30,8 @@ def report(eave, cases, found):
             rows = {row["method"]: row for row in csv.DictReader(lines)}
     said = [line.replace("'", "") for line in ended.stdout.splitlines() if line.startswith("With ")]
     return {"sentence": next((line for line in said if "to test perplexity" not in line), ""),
-            "fastest": next((line for line in said if "to test perplexity" in line), ""), "cases": {case["name"]: figures(case, rows[quoted(case["name"])]) for case in cases}}
+            "fastest": next((line for line in said if "to test perplexity" in line), ""),
+            "cases": {case["name"]: figures(case, rows[quoted(case["name"])]) for case in cases}}
 
 
 def figures(case, row):
@@ -37,10 +40,6 @@ def figures(case, row):
              for name, column in COLUMNS.items()}
     samples, of_sample = found["samples_to_target"], case["bytes_per_rank"] / case["curves"][0][-1]["samples"]
     return found | {"bytes_to_target": samples and [each and each * of_sample for each in samples]}
-
-
-def quoted(name):
-    return f"'{name}'"
 
 
 def text(values, digits, unit=1):

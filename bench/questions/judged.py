@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 
 import run_files
+from run_files import quoted
 
 SAMPLES = 1000  # of each run, which only have to be equal
 
@@ -42,10 +43,6 @@ def judge(eave, cases, test_samples):
     said = next((line for line in ended.stdout.splitlines() if "test accuracy" in line), "")
     first = next((name for name in whole if f", {quoted(name)} won: " in said), None)
     return {"sentence": plain(said) if len(whole) > 1 else "", "first": first, "cases": {name: by_name[quoted(name)] for name in whole}}
-
-
-def quoted(name):
-    return f"'{name}'"
 
 
 def plain(sentence):

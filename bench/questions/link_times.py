@@ -17,9 +17,10 @@ import pytorch_ranks
 from peers import torchft_diloco
 
 LINKS = ("50mbit", "200mbit", "1gbit")
-COMPUTE = 0.030  # seconds; one core of an Intel Xeon of 2024 needs 24 to 45 ms for the batch
+COMPUTE = 0.030  # seconds; assumed: one core took 33 to 68 ms for 12 windows, and a batch has 8
 PLAN_STEPS = 24
-PYTORCH = {"PyTorch DDP": ("ddp", 12, "allreduce"), "torchft DiLoCo, tau 32": ("torchft", 64, "diloco, tau 32")}  # name: case, steps, same as
+# name: case, steps, and the case of eave that computes the same
+PYTORCH = {"PyTorch DDP": ("ddp", 12, "allreduce"), "torchft DiLoCo, tau 32": ("torchft", 64, "diloco, tau 32")}
 
 
 class Memory:

@@ -8,6 +8,11 @@ WINDOW = 64  # tokens of a sample, if the metric is perplexity
 ACCURACY, PERPLEXITY = {"name": "accuracy", "better": "higher"}, {"name": "perplexity", "better": "lower"}
 
 
+def quoted(case):
+    """As the report shows the name."""
+    return f"'{case}'"
+
+
 def evaluation(point, metric, train_samples):
     """`point`: step, samples, seconds, loss, and score in the metric."""
     is_accuracy = metric == ACCURACY
