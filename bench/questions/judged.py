@@ -4,10 +4,8 @@ The report reads run directories. Each value goes there as a run that ended with
 rule is written once. A run holds its value twice, because the report names no winner from one evaluation: the questions
 compare ends of runs of equal length, and say nothing about the way there.
 """
-import csv
 import pathlib
 import re
-import subprocess
 import tempfile
 
 import run_files
@@ -20,10 +18,11 @@ def points_of(value):
     return [{"step": part, "samples": part * SAMPLES // 2, "seconds": part / 2, "loss": 1.0, "score": value} for part in (1, 2)]
 
 
-def judge(eave, cases, test_samples):
-    """`cases` maps a name to the accuracy of each seed; None is a run that diverged, and cases with one are left out.
-    Returns the report's sentence about the best one ("" if fewer than two cases are left), the name of the first one (None if it is
-    not told apart from all others), and for each case its mean with the 95 % interval, whose bounds are None after one run."""
+def judge(eave, cases, test_samples, metric=run_files.ACCURACY):
+    """`cases` maps a name to the accuracy of each seed, or to its value of another metric. None is a run that diverged, and cases with
+    one are left out. Returns the report's sentence about the best one ("" if fewer than two cases are left), the name of the first one
+    (None if it is not told apart from all others), and for each case its mean with the 95 % interval, whose bounds are None after one
+    run."""
     whole = {name: values for name, values in cases.items() if None not in values}
     if not whole:
         return {"sentence": "", "first": None, "cases": {}}
@@ -31,18 +30,12 @@ def judge(eave, cases, test_samples):
         for number, (name, values) in enumerate(whole.items()):
             for seed, value in enumerate(values, 1):
                 run_files.write(pathlib.Path(place) / "runs" / f"{number}-{seed}", quoted(name), seed, points_of(value),
-                                run_files.ACCURACY, test_samples, SAMPLES, SAMPLES)
-        table = pathlib.Path(place) / "table.csv"
-        command = [eave, "report", f"{place}/runs", "--html", "none", "--csv", table]
-        ended = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-        if ended.returncode:
-            raise SystemExit(f"{' '.join(map(str, command))} ended with {ended.returncode}:\n{ended.stderr}")
-        with table.open() as lines:
-            by_name = {row["method"]: [float(row[f"test_accuracy{end}"]) if row[f"test_accuracy{end}"] else None
-                                       for end in ("", "_low", "_high")] for row in csv.DictReader(lines)}
-    said = next((line for line in ended.stdout.splitlines() if "test accuracy" in line), "")
+                                metric, test_samples, SAMPLES, SAMPLES)
+        printed, rows = run_files.report(eave, pathlib.Path(place))
+    said = next((line for line in printed.splitlines() if f"test {metric['name']}" in line), "")
     first = next((name for name in whole if f", {quoted(name)} won: " in said), None)
-    return {"sentence": plain(said) if len(whole) > 1 else "", "first": first, "cases": {name: by_name[quoted(name)] for name in whole}}
+    return {"sentence": plain(said) if len(whole) > 1 else "", "first": first,
+            "cases": {name: run_files.estimate(rows[quoted(name)], f"test_{metric['name']}") for name in whole}}
 
 
 def plain(sentence):

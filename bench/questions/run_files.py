@@ -1,11 +1,13 @@
 """Writes run directories that `eave report` reads, from figures that a question has: so the report's rule of significance, its
 intervals and its costs to a target are written once."""
+import csv
 import json
+import subprocess
 
 WINDOW = 64  # tokens of a sample, if the metric is perplexity
 
-
 ACCURACY, PERPLEXITY = {"name": "accuracy", "better": "higher"}, {"name": "perplexity", "better": "lower"}
+TRAINING_LOSS = {"name": "training_loss", "better": "lower"}
 
 
 def quoted(case):
@@ -53,3 +55,19 @@ def write(folder, case, seed, points, metric, labels, train_samples, batch, rank
     lines = [header(case, seed, metric, labels, train_samples, ranks, batch), *ends, end(case, metric, ends[-1], ranks, bytes_per_rank)]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def report(eave, place, *options):
+    """What `eave report` prints of the runs in `place`/runs, and the rows of its table by the case's name as `quoted`."""
+    costs = place / "table.csv"
+    command = list(map(str, [eave, "report", place / "runs", "--html", "none", "--csv", costs, *options]))
+    ended = subprocess.run(command, capture_output=True, text=True)
+    if ended.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {ended.returncode}:\n{ended.stderr}")
+    with costs.open() as lines:
+        return ended.stdout, {row["method"]: row for row in csv.DictReader(lines)}
+
+
+def estimate(row, column):
+    """Mean, low and high of a column; a bound is None after one run."""
+    return [float(row[column + end]) if row[column + end] else None for end in ("", "_low", "_high")]

@@ -7,7 +7,7 @@ import statistics
 
 import picture
 import table
-from trial import LITTLE_DATA, Trial, data_words, distance
+from trial import LITTLE_DATA, Timing, Trial, data_words, distance
 
 RANKS = (2, 4, 8)
 WORDS = ["--batch", "64", "--batch-means", "total", "--lr", "0.05", "--momentum", "0.9", "--evaluate-every", "0", "--flip"]
@@ -49,7 +49,7 @@ def cost(eave, model, most_ranks, steps, rounds):
     words = [*LITTLE_DATA, *(COLOURED if model == "cifar7" else []), "--model", model, *WORDS, "--epochs", "1000"]
     for ranks in (each for each in (1, *RANKS) if each <= most_ranks):
         def seconds(more):
-            lasting, brief = (Trial(eave, ranks, [*words, "--max-steps", count, *more]).cpu_seconds for count in (steps, steps // 5))
+            lasting, brief = (Timing(eave, ranks, [*words, "--max-steps", count, *more]).cpu_seconds for count in (steps, steps // 5))
             return lasting - brief
         ratios[ranks] = statistics.median(seconds(["--reproducible"]) / seconds([]) for _ in range(rounds))
     return ratios
@@ -60,7 +60,7 @@ def sync_cost(eave, steps, rounds):
     each. The difference of two runs cancels start and end."""
     words = [*LITTLE_DATA, *RESNET, "--evaluate-every", "0", "--epochs", "1000"]
     def step(more):
-        lasting, brief = (Trial(eave, 2, [*words, "--max-steps", count, *more]) for count in (steps, steps // 5))
+        lasting, brief = (Timing(eave, 2, [*words, "--max-steps", count, *more]) for count in (steps, steps // 5))
         return lasting.cpu_seconds - brief.cpu_seconds, lasting.summary["seconds"] - brief.summary["seconds"]
     pairs = [(step(["--batch-norm", "sync"]), step([])) for _ in range(rounds)]
     return {what: statistics.median(sync[i] / own[i] for sync, own in pairs) for i, what in enumerate(("CPU time", "time"))}

@@ -11,9 +11,10 @@ import pathlib
 import tempfile
 
 import eave_runs
+import judged
 import picture
 import table
-from trial import NETWORK, Trial, data_words
+from trial import NETWORK, Timing, Trial, data_words
 
 RANKS = (1, 2, 4, 8)
 BATCH = 32
@@ -21,6 +22,8 @@ NETWORKS = {"small": NETWORK, "large": "mlp"}
 LINKS = {"100 Mbit/s": ("100mbit", "100us"), "10 Gbit/s": ("10gbit", "50us")}
 METHODS = {"allreduce": [], "easgd": ["--tau", "10"]}
 BATCHES = {"32 each": lambda ranks: BATCH, "32 in all": lambda ranks: BATCH // ranks}
+TEST_SAMPLES = 10000
+RATIO = {"name": "speed_up", "better": "higher"}
 SLOW = {"allreduce": [], "easgd": ["--tau", "10"], "easgd-async": ["--tau", "10"]}
 
 
@@ -31,8 +34,8 @@ class Experiment:
         self.words = [*data_words(quick), "--evaluate-every", "0", "--lr", "0.01"]
         self.scaled = ["--lr-scaling", "sqrt", "--warmup-epochs", "0.1"]  # question 3
 
-    def trial(self, ranks, network, batch, words, log_every=1000):
-        return Trial(self.eave, ranks, [*self.words, "--model", network, "--batch", batch, *words], log_every)
+    def trial(self, ranks, network, batch, words, log_every=1000, kind=Trial):
+        return kind(self.eave, ranks, [*self.words, "--model", network, "--batch", batch, *words], log_every)
 
     def plans(self, network, batch):
         """Predicted samples per second by link, method and number of ranks, all from one run of one rank."""
@@ -49,11 +52,14 @@ class Experiment:
         return {each["communicator"]: {row["ranks"]: row["samples_per_second"] for row in each["rows"]} for each in plans}
 
     def measure(self, network, batch, method, rate, delay):
-        """Samples per second of 2 ranks divided by those of 1 rank, measured one after the other."""
+        """Samples per second of 2 ranks divided by those of 1 rank, both measured one after the other for each seed."""
         steps = ["--max-steps", self.steps if network == NETWORK else self.steps // 10, "--epochs", 1000]
-        one = self.trial(1, network, BATCH, steps).summary["samples_per_second"]
-        link = ["--shape-rate", rate, "--shape-delay", delay]
-        return self.trial(2, network, batch, [*steps, *link, "--communicator", method, *METHODS[method]]).summary["samples_per_second"] / one
+        link = ["--shape-rate", rate, "--shape-delay", delay, "--communicator", method, *METHODS[method]]
+
+        def speed(ranks, batch_of_rank, seed, words):
+            words = [*steps, "--seed", seed, *words]
+            return self.trial(ranks, network, batch_of_rank, words, kind=Timing).summary["samples_per_second"]
+        return [speed(2, batch, seed, link) / speed(1, BATCH, seed, []) for seed in self.seeds]
 
     def accuracy(self, ranks, network, batch, method):
         # Only allreduce with 32 samples on each rank scales its rate, because its gradient is that of p batches. An
@@ -80,7 +86,7 @@ class Experiment:
         usual, slow = [], []
         for _ in range(3):
             for speeds, more in ((usual, []), (slow, ["--slow-rank", "1:4x"])):
-                lines = self.trial(2, NETWORK, BATCH, [*words, *more], log_every=steps // 10).steps
+                lines = self.trial(2, NETWORK, BATCH, [*words, *more], log_every=steps // 10, kind=Timing).steps
                 before_end = [line for line in lines if line["rank"] == 0][-2]
                 speeds.append(before_end["step"] / before_end["seconds"])
         return max(slow) / max(usual)
@@ -107,16 +113,40 @@ def wrongs(rows, slow):
         yield f"an asynchronous worker waits for a slow one: {slow}"
 
 
+def verdicts(eave, found):
+    """The intervals of each measured speed, and what is said of the accuracies: of the ranks with one method, then of the methods with
+    as many ranks."""
+    said = [{"place": place_of(row, link), **judged.judge(eave, {"p = 2": speeds}, TEST_SAMPLES, RATIO)}
+            for row in found["rows"] for link, speeds in row["measured_on_2"].items()]
+    by_ranks, by_method = {}, {}
+    for row in found["rows"]:
+        for p, accuracies in zip(found["ranks"], row["accuracy"]):
+            by_ranks.setdefault(place_of(row), {})[f"p = {p}"] = accuracies
+            by_method.setdefault(f"{row['network']}, {row['batches']}, p = {p}", {})[row["method"]] = accuracies
+    return said + [{"place": place, **judged.judge(eave, cases, TEST_SAMPLES)}
+                   for groups in (by_ranks, by_method) for place, cases in groups.items()]
+
+
+def place_of(row, *more):
+    return ", ".join((row["network"], row["batches"], row["method"], *more))
+
+
 def show(found):
     ranks = [f"p = {p}" for p in found["ranks"]]
-    print("Samples a second, beside one rank at batch 32: as planned, and measured with 2 ranks (m)\n")
+    intervals = {(each["place"], case): values for each in found["judged"] for case, values in each["cases"].items()}
+    print("Samples a second, beside one rank at batch 32: as planned, and measured with 2 ranks (m, 95 % interval)\n")
     table.show(["network", "batch", "method", "link", *ranks, "m, p = 2"],
                [[row["network"], row["batches"], row["method"], link, *(f"{each:.2f}" for each in speed),
-                 f"{row['measured_on_2'][link]:.2f}"] for row in found["rows"] for link, speed in row["speed_up"].items()])
-    print(f"Test accuracy after one pass in %, mean over {len(found['seeds'])} seeds (and range)\n")
+                 table.bounded(intervals[place_of(row, link), "p = 2"], 2)]
+                for row in found["rows"] for link, speed in row["speed_up"].items()])
+    print(f"Test accuracy after one pass in %, mean over {len(found['seeds'])} seeds (95 % interval)\n")
     table.show(["network", "batch", "method", *ranks],
-               [[row["network"], row["batches"], row["method"], *map(table.percent, row["accuracy"])] for row in found["rows"]])
-    print("One of 2 workers four times as slow: steps a second of the other, beside those without\n")
+               [[row["network"], row["batches"], row["method"],
+                 *(table.interval(intervals.get((place_of(row), p)), each) for p, each in zip(ranks, row["accuracy"]))]
+                for row in found["rows"]])
+    for each in (each for each in found["judged"] if each["sentence"]):
+        print(f"- {each['place']}: {each['sentence']}")
+    print("\nOne of 2 workers four times as slow: steps a second of the other, beside those without\n")
     table.show(list(found["slow_worker"]), [[f"{each:.2f}" for each in found["slow_worker"].values()]])
 
 

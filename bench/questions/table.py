@@ -24,9 +24,12 @@ def percent(accuracies):
 
 def interval(of_case, accuracies):
     """`of_case`: mean, low and high of judged.judge; None if a run diverged. "85.3 (84.9 to 85.7)"."""
-    if of_case is None:
-        return percent(accuracies)
-    mean_of, low, high = (each if each is None else f"{100 * each:.1f}" for each in of_case)
+    return percent(accuracies) if of_case is None else bounded([each and 100 * each for each in of_case], 1)
+
+
+def bounded(of_case, digits):
+    """"0.383 (0.371 to 0.395)" of mean, low and high; only the mean if the bounds are None."""
+    mean_of, low, high = (each if each is None else f"{each:.{digits}f}" for each in of_case)
     return mean_of if low is None else f"{mean_of} ({low} to {high})"
 
 

@@ -73,6 +73,11 @@ class Trial:
         self.parameters = read_parameters(folder / "run" / "model.safetensors")
 
 
+class Timing(Trial):
+    """A trial that is never kept: speeds that are compared must be measured one after the other, and each time anew."""
+    kept = None
+
+
 @contextlib.contextmanager
 def temporary_folder():
     with tempfile.TemporaryDirectory() as folder:
