@@ -151,7 +151,7 @@ def show(found):
 
 
 def draw(found):
-    return picture.dots("Samples a second beside one rank's, each rank on a host of its own, as planned", picture.Scale(0.005, 16, True),
+    return picture.dots("Samples a second beside one rank's, each rank on a host of its own, as planned", picture.Scale(0.002, 16, True),
                         [f"p = {p}" for p in found["ranks"]],
                         [(f"{row['network']}, {row['batches']}, {row['method']}, {link}", speed)
                          for row in found["rows"] for link, speed in row["speed_up"].items()])

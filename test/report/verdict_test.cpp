@@ -56,6 +56,16 @@ TEST(Verdict, says_that_one_run_each_proves_nothing) {
              "one run of a method proves nothing: repeat with more seeds."}));
 }
 
+TEST(Verdict, says_level_of_equal_values) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.8}});
+  make_run(place, "b", {.communicator = "easgd", .accuracies = {0.8}});
+  EXPECT_EQ(
+      verdict(place).at(0),
+      "With one rank and batch 10, allreduce and easgd are level with 80.00 % test accuracy after 1 epoch; but one "
+      "run of a method proves nothing: repeat with more seeds.");
+}
+
 // The runs take 4 s and 8 s, without scatter.
 TEST(Verdict, names_the_fastest_to_the_target_and_who_never_got_there) {
   const MadeRuns place;

@@ -108,12 +108,19 @@ std::string left_behind(const Field& field, const std::string& verb, const Lead&
   return text + ".";
 }
 
-std::string unproven_score(const Field& field, const std::string& score, const std::string& lead) {
+std::string unproven_claim(const Field& field, const std::string& score, const std::string& lead) {
+  const Variant &best = field.best(), &other = field.variant(field.contrasts().front().other);
+  if (best.accuracy->mean == other.accuracy->mean)
+    return best.method + " and " + other.method + " are level with " + score;
+  return best.method + " is ahead with " + score + ", " + lead;
+}
+
+// `claim`: "easgd is ahead with 85.00 % test accuracy, 0.50 points more than allreduce"
+std::string unproven_score(const Field& field, const std::string& claim) {
   const std::string why = !field.is_known() ? "one run of a method proves nothing: repeat with more seeds"
                                             : "one evaluation of each run names no winner: evaluate more often "
                                               "(--evaluations)";
-  return place_text(field.best()) + field.best().method + " is ahead with " + score + ", " + lead + "; but " + why +
-         ".";
+  return place_text(field.best()) + claim + "; but " + why + ".";
 }
 
 std::string score_sentence(const Field& field) {
@@ -132,7 +139,7 @@ std::string score_sentence(const Field& field) {
     return size + " (" + interval_text(end(contrast.low), end(contrast.high), style, contrast.p) + ")";
   };
   if (!field.is_known() || field.measured.bar == Bar::kOneEvaluation)
-    return unproven_score(field, score, lead(field.contrasts().front(), than));
+    return unproven_score(field, unproven_claim(field, score, lead(field.contrasts().front(), than)));
   const std::string numbers = score + " (" + certainty(*best.accuracy, style) + ")";
   const std::string behind = left_behind(field, "has", [&](const Contrast& each) { return lead(each, than); });
   if (field.measured.has_first())
