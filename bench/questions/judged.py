@@ -61,6 +61,16 @@ def lead(eave, one, other, test_samples):
     return {"points": ends, "p": LEAD.search(found["sentence"]).group(4), "is_apart": found["first"] is not None}
 
 
+def correct(leads, level=0.05):
+    """Decides by Holm's correction, over all `leads` together, which are told apart; until then each was judged by itself. None stays
+    None. "p < 0.001" counts as 0.001."""
+    chance = {number: float(lead["p"].split()[-1]) for number, lead in enumerate(leads) if lead is not None}
+    may_be = True
+    for rank, number in enumerate(sorted(chance, key=chance.get)):
+        may_be = may_be and chance[number] * (len(chance) - rank) <= level
+        leads[number]["is_apart"] = may_be
+
+
 def is_above(eave, better, worse, test_samples):
     """Whether the accuracies `better` are told apart from `worse`, and higher. None if one run says nothing."""
     found = lead(eave, better, worse, test_samples)
