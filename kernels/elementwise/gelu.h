@@ -9,11 +9,11 @@ namespace eave::elementwise {
 struct Gelu {
   static constexpr bool kBackwardReadsOutput = false;
   EAVE_ANY_DEVICE float forward(float x) const {
-    return at_least(-13.5f, x) * normal(x).share;  // the limit for −∞ is 0
+    return at_least(-kNormalEnd, x) * normal(x).share;  // the limit for −∞ is 0
   }
   EAVE_ANY_DEVICE float backward(float x, float d_output) const {
     const Normal at = normal(x);
-    const float within = at_most(13.5f, at_least(-13.5f, x));
+    const float within = with_sign_of(x, at_most(kNormalEnd, magnitude(x)));
     return d_output * (at.share + within * (at.bell * 0.398942280f));  // 1 / √(2π)
   }
 };

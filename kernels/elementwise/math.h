@@ -66,10 +66,14 @@ struct Normal {
   float share, bell;
 };
 
+// From here on, the share below −x counts as 0. It is no normal number, and exp(−x² / 2) is already 0.
+constexpr float kNormalEnd = 13.26f;
+
 // The share errs by at most 5 ulp above −1. Below, the rounding of t² counts, and it errs by 3 · x² ulp.
 EAVE_ANY_DEVICE Normal normal(float x) {
-  const float t = at_most(13.5f, magnitude(x));  // beyond, the share is below the smallest normal number
-  const float bell = exp(-0.5f * (t * t));
+  const float t = at_most(kNormalEnd, magnitude(x));
+  const ExpParts parts = split_exp(-0.5f * (t * t));  // within its range: −0.5 · 13.26² is −87.9
+  const float bell = parts.power + parts.power * parts.rest;
   // The share below −t is bell · g(t). g is smooth, and nearly a straight line of u = (t − k) / (t + k); its error is
   // 2^-27.9.
   const float u = (t - 3.875f) / (t + 3.875f);
