@@ -1,7 +1,7 @@
-// Matrix products in the arrangement of Goto and van de Geijn (2008). Tiles of c stay in registers, b is read as packed
-// panels, and a as packed strips. The larger operand is packed piece by piece. Weights are read once, from beyond the
-// caches: while one part is multiplied, the next part is prefetched, line by line in memory order, and the hardware's
-// prefetcher joins in.
+// Matrix products in the arrangement of Goto and van de Geijn (2008). Tiles of c stay in registers, b is read in
+// panels, and a in strips. What is read often is packed first. Weights are read once, from beyond the caches: while one
+// part is multiplied, the next part is prefetched, line by line in memory order, and the hardware's prefetcher joins
+// in.
 #include "kernels/cpu/wide/multiply_dots.h"
 #include "kernels/cpu/wide/multiply_tile.h"
 #include "kernels/cpu/wide/pack.h"
@@ -18,6 +18,9 @@ constexpr std::int64_t kTransposedDepth = 1024;
 // packing a transposed b.
 constexpr std::int64_t kMostDotRows = 64;
 constexpr std::int64_t kLeastDotDepth = 128;
+
+// Panels of b are packed if more strips than this read them.
+constexpr std::int64_t kMostDirectStrips = 40;
 
 // Cuts rows into tiles of nearly equal size: the first `longer` tiles have one more row.
 struct Strips {
@@ -70,31 +73,49 @@ class Multiplication {
       }
       pack_panel(j, panel);
       for (std::int64_t s = 0; s < strips_.count; ++s) {
-        multiply(s, j, 1, strips + strips_.begin(s) * depth_, panel, next_fetch());
+        const std::int64_t rows = strips_.size(s);
+        multiply(s, j, 1, {strips + strips_.begin(s) * depth_, rows, 1}, {panel, kPanel, 0}, {next_fetch(), kLine, 0});
       }
     }
   }
 
-  // For products whose larger operand is a.
+  // For products whose larger operand is a. A strip is read once for each panel, too rarely to be packed. The exception
+  // is a transposed a and a single panel: its rows come from far apart, and copying waits for more of them at once.
   void stream_strips() {
-    float* strip = scratch_;
-    float* panels = strip + depth_ * kTileRows + kWidth;
-    for (std::int64_t j = 0; j < panels_; ++j) pack_panel(j, panels + j * depth_ * kPanel);
-    const std::int64_t whole = p_.columns / kPanel;
+    const std::int64_t whole = p_.columns / kPanel;  // the last columns need a panel that is filled up
+    const bool direct = !p_.b_transposed && strips_.count <= kMostDirectStrips;
+    for (std::int64_t j = direct ? whole : 0; j < panels_; ++j) pack_panel(j, scratch_ + j * depth_ * kPanel);
+    const Walk b = direct ? Walk{p_.b + begin_ * p_.b_stride, p_.b_stride, kPanel} : packed(0);
+    const bool packs = p_.a_transposed && panels_ == 1;
     for (std::int64_t s = 0; s < strips_.count; ++s) {
-      pack_strip(s, strip);
-      if (whole > 0) multiply(s, 0, whole, strip, panels, strip);
-      if (whole < panels_) multiply(s, whole, 1, strip, panels + whole * depth_ * kPanel, strip);
+      const Walk a = packs ? pack_strip(s, scratch_ + depth_ * kPanel) : strip_in_place(s);
+      if (whole > 0) multiply(s, 0, whole, a, b, packs ? nothing_to_fetch() : next_strip(s + 1));
+      if (whole < panels_) multiply(s, whole, 1, a, packed(whole), nothing_to_fetch());
     }
   }
 
-  void pack_strip(std::int64_t s, float* into) const {
-    const std::int64_t row = strips_.begin(s), rows = strips_.size(s);
-    if (p_.a_transposed) {
-      pack_narrow(p_.a + begin_ * p_.a_stride + row, p_.a_stride, depth_, rows, into, rows);
-    } else {
-      pack_turned(p_.a + row * p_.a_stride + begin_, p_.a_stride, depth_, rows, into, rows);
-    }
+  // What is prefetched while the strip before it is multiplied. If a is transposed, a row of it often begins in lines
+  // that the strip before has read; so the line of its end is fetched, by even panels of b from even rows, by odd ones
+  // from odd.
+  Walk next_strip(std::int64_t s) const {
+    if (s == strips_.count) return nothing_to_fetch();
+    const Walk a = strip_in_place(s);
+    return p_.a_transposed ? Walk{a.from + strips_.size(s) - 1, kSteps * a.step, a.step}
+                           : Walk{a.from, kLine, depth_ / kSteps * kLine};
+  }
+
+  Walk nothing_to_fetch() const { return {scratch_, 0, 0}; }  // memory that is cached anyway
+  Walk packed(std::int64_t j) const { return {scratch_ + j * depth_ * kPanel, kPanel, depth_ * kPanel}; }
+  Walk strip_in_place(std::int64_t s) const {
+    const std::int64_t row = strips_.begin(s), stride = p_.a_stride;
+    return p_.a_transposed ? Walk{p_.a + begin_ * stride + row, stride, 1}
+                           : Walk{p_.a + begin_ + row * stride, 1, stride};
+  }
+
+  Walk pack_strip(std::int64_t s, float* into) const {
+    const std::int64_t rows = strips_.size(s);
+    (p_.a_transposed ? pack_narrow : pack_turned)(strip_in_place(s).from, p_.a_stride, depth_, rows, into, rows);
+    return {into, rows, 1};
   }
 
   void pack_panel(std::int64_t j, float* into) const {
@@ -124,13 +145,12 @@ class Multiplication {
     return from;
   }
 
-  void multiply(std::int64_t s, std::int64_t j, std::int64_t count, const float* strip, const float* panel,
-                const float* fetch) const {
+  void multiply(std::int64_t s, std::int64_t j, std::int64_t count, const Walk& a, const Walk& b,
+                const Walk& fetch) const {
     const std::int64_t column = j * kPanel, columns = p_.columns - column;
     float* c = p_.c + strips_.begin(s) * p_.c_stride + column;
     const float* bias = last_ && p_.bias != nullptr ? p_.bias + column : nullptr;
-    const Tile tile{depth_,           strip, panel, count, c, p_.c_stride, !first_ || p_.accumulate, bias,
-                    last_ && p_.relu, fetch};
+    const Tile tile{depth_, a, b, count, c, p_.c_stride, !first_ || p_.accumulate, bias, last_ && p_.relu, fetch};
     if (columns < kPanel) return multiply_edge(tile, strips_.size(s), columns);
     multiply_rows<kTileVectors>(tile, strips_.size(s));
   }

@@ -1,4 +1,4 @@
-// Computes a tile of c: as many rows of a as fit the registers, times a panel of b, both packed.
+// Computes a tile of c: as many rows of a as fit the registers, times a panel of b.
 #pragma once
 
 #include <utility>
@@ -17,18 +17,24 @@ constexpr std::int64_t kSteps = 2;  // steps of the depth that are unrolled
 // From this depth on, a tile takes so long that prefetching c pays.
 constexpr std::int64_t kFetchedDepth = 80;
 
+// Where a part of a or b lies, packed or as the caller stores it, or what is prefetched.
+struct Walk {
+  const float* from;
+  std::int64_t step;  // from one step of the depth to the next; prefetching takes a step once per kSteps
+  std::int64_t next;  // from one row of a to the next, otherwise from one panel of b to the next
+};
+
 // A strip of a times `count` panels of b.
 struct Tile {
   std::int64_t depth;
-  const float* a;  // [depth][rows]
-  const float* b;  // [count][depth][kPanel]
+  Walk a, b;
   std::int64_t count;
   float* c;
   std::int64_t c_stride;
   bool accumulate;
   const float* bias;  // for the columns of all panels, or nullptr
   bool relu;
-  const float* fetch;  // prefetched, one line per kSteps; more would fill the queue of loads
+  Walk fetch;  // one line per kSteps; more would fill the queue of loads
 };
 
 template <int kRows, int kVectors>
@@ -36,28 +42,50 @@ struct Sums {
   Vector at[kRows][kVectors];
 };
 
+// Every fourth row of a has a pointer of its own; the others are addressed from it. So few registers serve all rows.
+template <int kRows>
+struct RowsOfA {
+  static constexpr int kPointers = (kRows + 3) / 4;
+  explicit RowsOfA(const Walk& a) : step(a.step), next(a.next), three(3 * a.next) {
+    EAVE_UNROLL for (int i = 0; i < kPointers; ++i) {
+      at[i] = a.from + 4 * i * next;
+      asm("" : "+r"(at[i]));  // the compiler must not compute it anew from the first one
+    }
+    asm("" : "+r"(three));
+  }
+  float value(int row) const {
+    const float* const from = at[row / 4];
+    return row % 4 == 3 ? from[three] : from[row % 4 * next];
+  }
+  void advance() { EAVE_UNROLL for (int i = 0; i < kPointers; ++i) at[i] += step; }
+  const float* at[kPointers];
+  std::int64_t step, next, three;
+};
+
 template <int kRows, int kVectors>
-EAVE_INLINE void multiply_step(const float* a, const float* b, Sums<kRows, kVectors>& sums) {
+EAVE_INLINE void multiply_step(const RowsOfA<kRows>& a, const float* b, Sums<kRows, kVectors>& sums) {
   Vector y[kVectors];
   EAVE_UNROLL for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kWidth);
   EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
-    const Vector x = broadcast(a[i]);
+    const Vector x = broadcast(a.value(i));
     EAVE_UNROLL for (int v = 0; v < kVectors; ++v) sums.at[i][v] += x * y[v];
   }
 }
 
 template <int kRows, int kVectors>
-EAVE_INLINE void multiply_panel(const float* a, const float* b, std::int64_t depth, const float* fetch,
-                                Sums<kRows, kVectors>& sums) {
+EAVE_INLINE void multiply_panel(const Tile& tile, std::int64_t panel, Sums<kRows, kVectors>& sums) {
   EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
     EAVE_UNROLL for (int v = 0; v < kVectors; ++v) sums.at[i][v] = Vector{};
   }
+  RowsOfA<kRows> a(tile.a);
+  const float* b = tile.b.from + panel * tile.b.next;
+  const float* fetch = tile.fetch.from + panel * tile.fetch.next;
   std::int64_t k = 0;
-  for (; k + kSteps <= depth; k += kSteps, fetch += kLine) {
-    EAVE_UNROLL for (int step = 0; step < kSteps; ++step, a += kRows, b += kPanel) multiply_step(a, b, sums);
+  for (; k + kSteps <= tile.depth; k += kSteps, fetch += tile.fetch.step) {
+    EAVE_UNROLL for (int step = 0; step < kSteps; ++step, a.advance(), b += tile.b.step) multiply_step(a, b, sums);
     __builtin_prefetch(fetch, 0, 2);
   }
-  for (; k < depth; ++k, a += kRows, b += kPanel) multiply_step(a, b, sums);
+  for (; k < tile.depth; ++k, a.advance(), b += tile.b.step) multiply_step(a, b, sums);
 }
 
 // Prefetches c while the sums are computed. Otherwise writing the sums would wait for lines from beyond the caches.
@@ -101,7 +129,7 @@ void multiply_tile(const Tile& tile) {
     float* const c = t.c + j * kPanel;
     if (t.depth >= kFetchedDepth) fetch_target<kRows, kVectors>(c, t.c_stride);
     Sums<kRows, kVectors> sums;
-    multiply_panel(t.a, t.b + j * t.depth * kPanel, t.depth, t.fetch, sums);
+    multiply_panel(t, j, sums);
     store_sums(c, t.c_stride, t.accumulate, sums);
     if (t.bias != nullptr || t.relu) {
       finish_panel(c, t.c_stride, kRows, kVectors, t.bias == nullptr ? nullptr : t.bias + j * kPanel, t.relu);
