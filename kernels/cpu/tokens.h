@@ -40,24 +40,28 @@ inline std::int64_t row_norm_scratch(const RowNorm& norm) { return 6 * norm.chan
 void row_norm_gradient(const RowNorm& norm, const float* input, const float* scale, const float* moments,
                        const float* d_output, float* d_input, float* d_scale, float* d_shift, float* scratch);
 
-// Some rows of the causal softmax of attention. Row i has `first` + i + 1 columns; the columns after them, up to
-// `stride`, become 0.
+// Causal softmax of the scores of a panel of queries. Query i of the panel sees the first `first` + i + 1 keys. The
+// scores of a key are a row of kQueries values, one for each query, so that queries lie side by side in a vector. Rows
+// are for `first` + `queries` keys. Where a query does not see a key, results are 0. A panel of fewer queries leaves
+// the ends of the rows with values of no meaning.
 
-struct ScoreRows {
-  std::int64_t rows = 0, first = 0, stride = 0;
+struct ScorePanel {
+  static constexpr std::int64_t kQueries = 32;
+  std::int64_t queries = 0, first = 0;
   float factor = 1;  // of the scores
 };
 
-// In place: scores become shares. log_sums, nullptr if not wanted, gets the logarithm of each row's sum of
+// In place: scores become shares. log_sums, nullptr if not wanted, gets the logarithm of each query's sum of
 // exponentials.
-void softmax_scores(const ScoreRows& shape, float* scores, float* log_sums);
+void softmax_scores(const ScorePanel& panel, float* scores, float* log_sums);
 // Makes the shares anew from scores and log_sums, in place. d_shares become the gradients of the unscaled scores.
-// `dots` has each row's product of output and d_output. dropout: nullptr, or the factors of the shares, in rows of
-// `stride`; then d_shares are the gradients of the shares times their factors, and scores become these products.
-void softmax_scores_gradient(const ScoreRows& shape, float* scores, const float* log_sums, const float* dots,
+// `dots` has each query's product of output and d_output. dropout: nullptr, or the factors of the shares; then d_shares
+// are the gradients of the shares times their factors, and scores become these products.
+void softmax_scores_gradient(const ScorePanel& panel, float* scores, const float* log_sums, const float* dots,
                              const float* dropout, float* d_shares);
-// The product of two rows of `width` values.
-float dot(const float* a, const float* b, std::int64_t width);
+// The products of rows of a and b, which have `width` values and are `stride` apart.
+void dots_of_rows(const float* a, const float* b, std::int64_t stride, std::int64_t rows, std::int64_t width,
+                  float* dots);
 
 // Rotary positions of rows with `turned` heads, followed by `copied` heads that stay as they are.
 

@@ -1,5 +1,5 @@
-// Attention on the CPU. A few rows of scores are in memory at a time: the products of a panel of queries with all keys
-// that they see. Backward goes from the last panel, which sees all keys, to the first. So the first products that it
+// Attention on the CPU. Few scores are in memory at a time: the products of all keys with a panel of the queries that
+// see them. Backward goes from the last panel, which sees all keys, to the first. So the first products that it
 // writes to the gradients of keys and values reach all of them, and the others are added. With several threads, each
 // takes whole heads, or in backward all heads of a group: so the bits do not depend on the number of threads.
 #include <omp.h>
@@ -13,7 +13,7 @@
 namespace eave {
 namespace {
 
-constexpr std::int64_t kPanelRows = 32;
+constexpr std::int64_t kPanelRows = cpu::ScorePanel::kQueries;
 
 // The matrices of one head: a row is a position.
 struct Head {
@@ -30,12 +30,11 @@ class CpuAttention final : public AttentionShape::Plan {
         threads_(context.kernels_of_thread == nullptr ? 1 : context.threads),
         pass_(context.pass),
         s_(shape),
-        stride_((shape.positions + 15) / 16 * 16),
         factor_(1 / std::sqrt(static_cast<float>(shape.width))) {
     for (std::int64_t first = 0; first < s_.positions; first += kPanelRows) {
       const Panel panel = panel_at(first);
       for (const cpu::Product& product :
-           {scores(panel, nullptr, 0, nullptr, nullptr), mixture(panel, nullptr, nullptr, 0, nullptr, 0),
+           {scores(panel, nullptr, nullptr, 0, nullptr), mixture(panel, nullptr, nullptr, 0, nullptr, 0),
             back_to_rows(panel, nullptr, nullptr, 0, nullptr, false),
             back_to_rows(panel, nullptr, nullptr, 0, nullptr, true)}) {
         product_scratch_ = std::max(product_scratch_, multiplier_.scratch(product));
@@ -58,13 +57,15 @@ class CpuAttention final : public AttentionShape::Plan {
     std::int64_t sample, head;
   };
   struct Scratch {
-    float *scores, *d_scores, *dropout, *dots, *product;
+    float *scores, *d_scores, *dropout, *dots, *row, *product;
   };
 
   std::int64_t scratch_of_thread() const {
-    const std::int64_t size = count_matrices() * kPanelRows * stride_ + kPanelRows + product_scratch_;
+    const std::int64_t size = count_matrices() * matrix_size() + kPanelRows + row_size() + product_scratch_;
     return (size + 15) / 16 * 16;
   }
+  std::int64_t matrix_size() const { return kPanelRows * s_.positions; }
+  std::int64_t row_size() const { return s_.dropout > 0 ? s_.positions : 0; }  // of the factors of one query
   int count_matrices() const { return s_.dropout > 0 ? 3 : 2; }  // of a panel: scores, their gradients, dropout
   Panel panel_at(std::int64_t first) const {
     const std::int64_t rows = std::min(kPanelRows, s_.positions - first);
@@ -72,10 +73,11 @@ class CpuAttention final : public AttentionShape::Plan {
   }
   Scratch scratch_of(int thread, Slice of_all) const {
     float* scores = of_all.data() + thread * scratch_of_thread();
-    float* d_scores = scores + kPanelRows * stride_;
-    float* dropout = d_scores + kPanelRows * stride_;
-    float* dots = scores + count_matrices() * kPanelRows * stride_;
-    return {scores, d_scores, s_.dropout > 0 ? dropout : nullptr, dots, dots + kPanelRows};
+    float* d_scores = scores + matrix_size();
+    float* dropout = d_scores + matrix_size();
+    float* dots = scores + count_matrices() * matrix_size();
+    float* row = dots + kPanelRows;
+    return {scores, d_scores, s_.dropout > 0 ? dropout : nullptr, dots, row, row + row_size()};
   }
   template <class AnyHead, class Float>
   AnyHead head_of(Float* sample, std::int64_t head) const {
@@ -84,32 +86,32 @@ class CpuAttention final : public AttentionShape::Plan {
             sample + (s_.heads + s_.groups + group) * s_.width};
   }
 
-  // scores = rows of `a` · keysᵀ, or d_shares = rows of d_output · valuesᵀ.
-  cpu::Product scores(const Panel& panel, const float* a, std::int64_t a_stride, const float* keys,
+  // scores = keys · rows of queriesᵀ, or d_shares = values · rows of d_outputᵀ: a row for each key.
+  cpu::Product scores(const Panel& panel, const float* keys, const float* rows, std::int64_t rows_stride,
                       float* result) const {
     cpu::Product p;
-    p.rows = panel.rows, p.columns = panel.keys, p.depth = s_.width;
-    p.a = a, p.a_stride = a_stride;
-    p.b = keys, p.b_stride = s_.input_row(), p.b_transposed = true;
-    p.c = result, p.c_stride = stride_;
+    p.rows = panel.keys, p.columns = panel.rows, p.depth = s_.width;
+    p.a = keys, p.a_stride = s_.input_row();
+    p.b = rows, p.b_stride = rows_stride, p.b_transposed = true;
+    p.c = result, p.c_stride = kPanelRows;
     return p;
   }
-  // The panel's rows of output or of the queries' gradient: scores · values or keys.
+  // The panel's rows of output or of the queries' gradient: scoresᵀ · values or keys.
   cpu::Product mixture(const Panel& panel, const float* scores, const float* values, std::int64_t values_stride,
                        float* result, std::int64_t result_stride) const {
     cpu::Product p;
     p.rows = panel.rows, p.columns = s_.width, p.depth = panel.keys;
-    p.a = scores, p.a_stride = stride_;
+    p.a = scores, p.a_stride = kPanelRows, p.a_transposed = true;
     p.b = values, p.b_stride = values_stride;
     p.c = result, p.c_stride = result_stride;
     return p;
   }
-  // The gradient of keys or values: scoresᵀ · rows of queries or d_output.
+  // The gradient of keys or values: scores · rows of queries or d_output.
   cpu::Product back_to_rows(const Panel& panel, const float* scores, const float* rows, std::int64_t rows_stride,
                             float* gradient, bool adds) const {
     cpu::Product p;
     p.rows = panel.keys, p.columns = s_.width, p.depth = panel.rows;
-    p.a = scores, p.a_stride = stride_, p.a_transposed = true;
+    p.a = scores, p.a_stride = kPanelRows;
     p.b = rows, p.b_stride = rows_stride;
     p.c = gradient, p.c_stride = s_.input_row();
     p.accumulate = adds;
@@ -119,7 +121,7 @@ class CpuAttention final : public AttentionShape::Plan {
     multiplier_.run(product, scratch.product, "attention");
   }
 
-  void write_dropout(const Place& place, const Panel& panel, float* factors) const;
+  void write_dropout(const Place& place, const Panel& panel, const Scratch& scratch) const;
   void forward_head(const Place& place, const Head& head, float* output, float* log_sums, const Scratch& scratch) const;
   void backward_head(const Place& place, const Head& head, const float* output, const float* log_sums,
                      const float* d_output, const HeadGradients& gradients, bool adds, const Scratch& scratch) const;
@@ -139,8 +141,7 @@ class CpuAttention final : public AttentionShape::Plan {
   int threads_;
   const CpuPass& pass_;
   AttentionShape s_;
-  std::int64_t stride_;  // of rows of scores
-  float factor_;         // of scores
+  float factor_;  // of scores
   std::int64_t product_scratch_ = 0;
 };
 
@@ -155,14 +156,16 @@ void CpuAttention::forward(const AttentionForward& call) {
 }
 
 // The factors of a panel's shares. A row of the matrix of positions × positions begins a block of the random numbers.
-void CpuAttention::write_dropout(const Place& place, const Panel& panel, float* factors) const {
+void CpuAttention::write_dropout(const Place& place, const Panel& panel, const Scratch& scratch) const {
   const Batch& batch = pass_.inputs->batch;
   const RandomKey key{pass_.inputs->seed, Purpose::kDropout, s_.layer};
   const std::uint64_t counter = dropout_counter(batch, place.sample);
   const std::int64_t blocks = (s_.positions + 7) / 8;
   for (std::int64_t i = 0; i < panel.rows; ++i) {
     const auto row = static_cast<std::uint64_t>((place.head * s_.positions + panel.first + i) * blocks);
-    cpu::dropout_factors(key, counter, row, s_.dropout, panel.first + i + 1, factors + i * stride_);
+    const std::int64_t seen = panel.first + i + 1;
+    cpu::dropout_factors(key, counter, row, s_.dropout, seen, scratch.row);
+    for (std::int64_t k = 0; k < panel.keys; ++k) scratch.dropout[k * kPanelRows + i] = k < seen ? scratch.row[k] : 0;
   }
 }
 
@@ -171,16 +174,12 @@ void CpuAttention::forward_head(const Place& place, const Head& head, float* out
   const std::int64_t in = s_.input_row(), out = s_.output_row();
   for (std::int64_t first = 0; first < s_.positions; first += kPanelRows) {
     const Panel panel = panel_at(first);
-    multiply(scores(panel, head.queries + first * in, in, head.keys, scratch.scores), scratch);
-    cpu::softmax_scores({panel.rows, first, stride_, factor_}, scratch.scores,
-                        log_sums == nullptr ? nullptr : log_sums + first);
+    multiply(scores(panel, head.keys, head.queries + first * in, in, scratch.scores), scratch);
+    cpu::softmax_scores({panel.rows, first, factor_}, scratch.scores, log_sums == nullptr ? nullptr : log_sums + first);
     // Evaluation saves no sums.
     if (scratch.dropout != nullptr && log_sums != nullptr) {
-      write_dropout(place, panel, scratch.dropout);
-      for (std::int64_t i = 0; i < panel.rows; ++i) {
-        float* const row = scratch.scores + i * stride_;
-        cpu::multiply(row, scratch.dropout + i * stride_, row, first + i + 1);
-      }
+      write_dropout(place, panel, scratch);
+      cpu::multiply(scratch.scores, scratch.dropout, scratch.scores, panel.keys * kPanelRows);
     }
     multiply(mixture(panel, scratch.scores, head.values, in, output + first * out, out), scratch);
   }
@@ -206,13 +205,11 @@ void CpuAttention::backward_head(const Place& place, const Head& head, const flo
   for (std::int64_t first = (s_.positions - 1) / kPanelRows * kPanelRows; first >= 0; first -= kPanelRows) {
     const Panel panel = panel_at(first);
     const float *queries = head.queries + first * in, *d_rows = d_output + first * out;
-    for (std::int64_t i = 0; i < panel.rows; ++i) {
-      scratch.dots[i] = cpu::dot(output + (first + i) * out, d_rows + i * out, s_.width);
-    }
-    multiply(scores(panel, queries, in, head.keys, scratch.scores), scratch);
-    multiply(scores(panel, d_rows, out, head.values, scratch.d_scores), scratch);
-    if (scratch.dropout != nullptr) write_dropout(place, panel, scratch.dropout);
-    cpu::softmax_scores_gradient({panel.rows, first, stride_, factor_}, scratch.scores, log_sums + first, scratch.dots,
+    cpu::dots_of_rows(output + first * out, d_rows, out, panel.rows, s_.width, scratch.dots);
+    multiply(scores(panel, head.keys, queries, in, scratch.scores), scratch);
+    multiply(scores(panel, head.values, d_rows, out, scratch.d_scores), scratch);
+    if (scratch.dropout != nullptr) write_dropout(place, panel, scratch);
+    cpu::softmax_scores_gradient({panel.rows, first, factor_}, scratch.scores, log_sums + first, scratch.dots,
                                  scratch.dropout, scratch.d_scores);
     multiply(mixture(panel, scratch.d_scores, head.keys, in, gradients.queries + first * in, in), scratch);
     multiply(back_to_rows(panel, scratch.d_scores, queries, in, gradients.keys, adds), scratch);
