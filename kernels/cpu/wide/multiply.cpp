@@ -83,12 +83,12 @@ class Multiplication {
   // is a transposed a and a single panel: its rows come from far apart, and copying waits for more of them at once.
   void stream_strips() {
     const std::int64_t whole = p_.columns / kPanel;  // the last columns need a panel that is filled up
-    const bool direct = !p_.b_transposed && strips_.count <= kMostDirectStrips;
+    const bool direct = kInPlace && !p_.b_transposed && strips_.count <= kMostDirectStrips;
     for (std::int64_t j = direct ? whole : 0; j < panels_; ++j) pack_panel(j, scratch_ + j * depth_ * kPanel);
     const Walk b = direct ? Walk{p_.b + begin_ * p_.b_stride, p_.b_stride, kPanel} : packed(0);
-    const bool packs = p_.a_transposed && panels_ == 1;
+    const bool packs = !kInPlace || (p_.a_transposed && panels_ == 1);
     for (std::int64_t s = 0; s < strips_.count; ++s) {
-      const Walk a = packs ? pack_strip(s, scratch_ + depth_ * kPanel) : strip_in_place(s);
+      const Walk a = packs ? pack_strip(s, scratch_ + panels_ * depth_ * kPanel) : strip_in_place(s);
       if (whole > 0) multiply(s, 0, whole, a, b, packs ? nothing_to_fetch() : next_strip(s + 1));
       if (whole < panels_) multiply(s, whole, 1, a, packed(whole), nothing_to_fetch());
     }

@@ -14,10 +14,13 @@ constexpr std::int64_t kPanel = kTileVectors * kWidth;  // columns
 constexpr std::int64_t kLine = 16;                      // floats in a cache line
 
 constexpr std::int64_t kSteps = 2;  // steps of the depth that are unrolled
+// Whether a and b may be read where the caller stores them. Tiles of narrow vectors have few multiply-adds for each
+// step of the depth, and the steps of several pointers would cost more than packing.
+constexpr bool kInPlace = kWidth == 16;
 // From this depth on, a tile takes so long that prefetching c pays.
 constexpr std::int64_t kFetchedDepth = 80;
 
-// Where a part of a or b lies, packed or as the caller stores it, or what is prefetched.
+// Where a part of a or b lies, packed or (kInPlace) as the caller stores it, or what is prefetched.
 struct Walk {
   const float* from;
   std::int64_t step;  // from one step of the depth to the next; prefetching takes a step once per kSteps
@@ -45,7 +48,7 @@ struct Sums {
 // Every fourth row of a has a pointer of its own; the others are addressed from it. So few registers serve all rows.
 template <int kRows>
 struct RowsOfA {
-  static constexpr int kPointers = (kRows + 3) / 4;
+  static constexpr int kPointers = kInPlace ? (kRows + 3) / 4 : 1;
   explicit RowsOfA(const Walk& a) : step(a.step), next(a.next), three(3 * a.next) {
     EAVE_UNROLL for (int i = 0; i < kPointers; ++i) {
       at[i] = a.from + 4 * i * next;
@@ -54,10 +57,11 @@ struct RowsOfA {
     asm("" : "+r"(three));
   }
   float value(int row) const {
+    if constexpr (!kInPlace) return at[0][row];
     const float* const from = at[row / 4];
     return row % 4 == 3 ? from[three] : from[row % 4 * next];
   }
-  void advance() { EAVE_UNROLL for (int i = 0; i < kPointers; ++i) at[i] += step; }
+  void advance() { EAVE_UNROLL for (int i = 0; i < kPointers; ++i) at[i] += kInPlace ? step : kRows; }
   const float* at[kPointers];
   std::int64_t step, next, three;
 };
@@ -79,13 +83,14 @@ EAVE_INLINE void multiply_panel(const Tile& tile, std::int64_t panel, Sums<kRows
   }
   RowsOfA<kRows> a(tile.a);
   const float* b = tile.b.from + panel * tile.b.next;
+  const std::int64_t b_step = kInPlace ? tile.b.step : kPanel;
   const float* fetch = tile.fetch.from + panel * tile.fetch.next;
   std::int64_t k = 0;
   for (; k + kSteps <= tile.depth; k += kSteps, fetch += tile.fetch.step) {
-    EAVE_UNROLL for (int step = 0; step < kSteps; ++step, a.advance(), b += tile.b.step) multiply_step(a, b, sums);
+    EAVE_UNROLL for (int step = 0; step < kSteps; ++step, a.advance(), b += b_step) multiply_step(a, b, sums);
     __builtin_prefetch(fetch, 0, 2);
   }
-  for (; k < tile.depth; ++k, a.advance(), b += tile.b.step) multiply_step(a, b, sums);
+  for (; k < tile.depth; ++k, a.advance(), b += b_step) multiply_step(a, b, sums);
 }
 
 // Prefetches c while the sums are computed. Otherwise writing the sums would wait for lines from beyond the caches.
