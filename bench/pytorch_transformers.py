@@ -46,7 +46,8 @@ class Attention(nn.Module):
         if self.kind == "sdpa":
             return F.scaled_dot_product_attention(q, k, v, dropout_p=rate, is_causal=True)
         scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
-        scores = scores.masked_fill(self.mask == 0, float("-inf"))
+        positions = q.size(-2)
+        scores = scores.masked_fill(self.mask[..., :positions, :positions] == 0, float("-inf"))
         return F.dropout(F.softmax(scores, dim=-1), rate) @ v
 
     def forward(self, x):
