@@ -53,7 +53,10 @@ EvaluationRecord evaluation_of(const MadeRun& run, std::size_t i) {
   record.seconds = part * run.seconds;
   record.center = {1 - run.accuracies[i], run.accuracies[i]};
   if (is_accuracy(run.metric)) record.workers = WorkerScores{record.center, record.center, record.center};
-  if (run.tokens_per_sample > 0) record.bits_per_byte = 2.5;
+  if (run.tokens_per_sample > 0) {
+    record.bits_per_byte = 2.5;
+    record.ema = ModelScore{3.5, record.center.accuracy};
+  }
   if (!run.validation.empty()) record.validation = ModelScore{1 - run.validation[i], run.validation[i]};
   return record;
 }
@@ -69,6 +72,7 @@ StepRecord step_of(const MadeRun& run, const EvaluationRecord& evaluation) {
   record.computing = run.seconds / steps / 2;
   record.waiting = run.seconds / steps / 4;
   record.bytes = run.bytes / static_cast<std::int64_t>(run.accuracies.size());
+  if (run.tokens_per_sample > 0) record.gradient_norm = 1.25;
   return record;
 }
 

@@ -9,6 +9,7 @@
 #include "report/page/page_data.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
+#include "report/text/progress.h"
 #include "report/text/report_tables.h"
 #include "report/watch/watch_screen.h"
 #include "report/watch/watched_run.h"
@@ -209,6 +210,8 @@ TEST(TextRuns, keep_tokens_labels_and_bits_per_byte_in_their_files) {
   EXPECT_EQ(run.test_labels, 6400);
   EXPECT_EQ(run.summary->tokens, 64000);
   EXPECT_EQ(run.summary->evaluation.bits_per_byte, 2.5);
+  const std::string told = describe_test(run.summary->evaluation);
+  EXPECT_NE(told.find("  2.5 bits per byte  moving average 17.5"), std::string::npos) << told;
   const std::string summary = summary_text(*run.summary);
   EXPECT_NE(summary.find(R"("tokens":64000,"tokens_per_second":8000.0)"), std::string::npos) << summary;
   EXPECT_EQ(summary_text(summary_of(summary, "here")), summary);
@@ -225,6 +228,15 @@ TEST(TextRuns, are_told_of_in_tokens) {
   EXPECT_EQ(report.find("samples/s"), std::string::npos) << report;
   EXPECT_EQ(page_data(comparison, {}).at("tokens_per_sample"), 64);
   const std::string table = summary_table({*comparison.runs.front().summary});
+  const std::string variants = variants_csv(comparison), runs = runs_csv(comparison);
+  EXPECT_EQ(variants.find("samples"), std::string::npos) << variants;
+  EXPECT_NE(variants.find(",tokens_per_second,"), std::string::npos) << variants;
+  EXPECT_NE(variants.find(",64000,"), std::string::npos) << variants;
+  EXPECT_NE(runs.find(",64000,8000,"), std::string::npos) << runs;
+  const std::string metrics = metrics_csv(comparison);
+  EXPECT_NE(metrics.find(",ema_loss,ema_perplexity,bits_per_byte,gradient_norm\r\n"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find(",3.5,18,2.5,\r\n"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find(",,,,1.25\r\n"), std::string::npos) << metrics;
   EXPECT_EQ(table.find("samples"), std::string::npos) << table;
   EXPECT_NE(table.find("  64000 "), std::string::npos) << table;
   EXPECT_NE(table.find("  8000 "), std::string::npos) << table;

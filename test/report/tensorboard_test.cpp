@@ -141,5 +141,25 @@ TEST_F(Events, of_steps_are_one_a_second_with_means_and_shares) {
   EXPECT_EQ(scalars_of(events[3]).at("loss"), 6.5F);
 }
 
+TEST_F(Events, of_text_count_tokens) {
+  TensorBoard board(place);
+  board.count_tokens(64);
+  for (std::int64_t n = 1; n <= 5; ++n) {
+    StepRecord step{n, 100 * n, 1, 1, 0.5, static_cast<double>(n) / 4, 0.125, 0, 0.125, 0, 8};
+    step.gradient_norm = static_cast<double>(n);
+    board.write({step});
+  }
+  EvaluationRecord evaluation{.metric = {"perplexity", true}, .step = 5, .center = {3, 20}};
+  evaluation.ema = ModelScore{2, 10};
+  board.write(evaluation);
+  const std::vector<std::string> events = read();
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(scalars_of(events[2]).at("tokens_per_second"), 25600);
+  EXPECT_FALSE(scalars_of(events[2]).contains("samples_per_second"));
+  EXPECT_EQ(scalars_of(events[2]).at("gradient_norm"), 5);
+  EXPECT_EQ(scalars_of(events[3]).at("test/perplexity/ema"), 10);
+  EXPECT_EQ(scalars_of(events[3]).at("test/loss/ema"), 2);
+}
+
 }  // namespace
 }  // namespace eave

@@ -93,6 +93,7 @@ void RunReporter::open(const OutputFolder& directory) {
 void RunReporter::header(const RunHeader& header) {
   for (const RankFacts& rank : header.ranks) hosts_.push_back(rank.host);
   progress_.count_tokens(header.tokens_per_sample);
+  if (tensorboard_) tensorboard_->count_tokens(header.tokens_per_sample);
   if (metrics_) metrics_->write_header(header);
 }
 

@@ -75,6 +75,7 @@ constexpr std::array kEvaluation = std::to_array<FieldRange>({
     {"consensus_distance.max", kReal, 0, kMostReal},
     {"ema.loss", kRealOrNull, -kMostReal, kMostReal},
     {"ema.accuracy", kReal, 0, 1},
+    {"ema.score", kReal, -kMostReal, kMostReal},
     {"validation.loss", kRealOrNull, -kMostReal, kMostReal},
     {"validation.accuracy", kReal, 0, 1},
     {"validation.score", kReal, -kMostReal, kMostReal},

@@ -83,7 +83,8 @@ class MetricsReading {
     totals.loading += line[StepLine::kLoading];
     totals.bytes += line[StepLine::kBytes];
     if (line[StepLine::kRank] != 0) return;
-    curve_.add({totals.seconds, line[StepLine::kStep], line[StepLine::kEpoch], totals.bytes, line[StepLine::kLoss]});
+    curve_.add({totals.seconds, line[StepLine::kStep], line[StepLine::kEpoch], totals.bytes, line[StepLine::kLoss],
+                line.gradient_norm});
   }
 
   void read(const EvaluationRecord& record) {

@@ -40,8 +40,7 @@ std::optional<StepLine> step_line(std::string_view text) {
     const bool is_read = take(text, ",\"") && take(text, kNames[field]) && take(text, "\":");
     if (!is_read || !take_number(text, line.values[field])) return std::nullopt;
   }
-  double norm = 0;
-  if (take(text, ",\"gradient_norm\":") && !take_number(text, norm)) return std::nullopt;
+  if (take(text, ",\"gradient_norm\":") && !take_number(text, line.gradient_norm.emplace())) return std::nullopt;
   return text == "}" ? std::optional(line) : std::nullopt;
 }
 
@@ -57,6 +56,7 @@ StepLine step_line(const Json& object) {
     const Json& value = object.at(std::string(kNames[field]));
     line.values[field] = value.is_null() ? kNone : value.get<double>();
   }
+  if (const auto norm = object.find("gradient_norm"); norm != object.end()) line.gradient_norm = norm->get<double>();
   return line;
 }
 

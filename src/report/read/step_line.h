@@ -26,6 +26,7 @@ struct StepLine {
     kFields
   };
   std::array<double, kFields> values{};  // NaN if the line has null
+  std::optional<double> gradient_norm;   // nullopt if the line has none
   double operator[](Field field) const { return values[field]; }
 };
 

@@ -19,8 +19,9 @@ const char* word_of(RunEnd end);
 // Some consecutive steps of rank 0: the values at the last of them, and their mean loss.
 struct StepPoint {
   double seconds = 0, step = 0, epoch = 0;
-  double bytes = 0;  // sent by rank 0 since the start
-  double loss = 0;   // NaN: none of these steps had samples
+  double bytes = 0;                          // sent by rank 0 since the start
+  double loss = 0;                           // NaN: none of these steps had samples
+  std::optional<double> gradient_norm = {};  // of the last of these steps, with --clip-norm
 };
 
 struct EvaluationPoint {

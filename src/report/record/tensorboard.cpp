@@ -127,8 +127,12 @@ void TensorBoard::finish() {
   const double seconds = std::max(sum_.seconds - begin_.seconds, 1e-9);
   std::vector<Scalar> scalars = {{"learning_rate", sum_.learning_rate}, {"bytes", static_cast<double>(bytes_)}};
   if (losses_ > 0) scalars.push_back({"loss", sum_.loss / losses_});
+  if (sum_.gradient_norm) scalars.push_back({"gradient_norm", *sum_.gradient_norm});
   if (has_begun_) {
-    scalars.push_back({"samples_per_second", static_cast<double>(sum_.samples - begin_.samples) / seconds});
+    const double rate = static_cast<double>(sum_.samples - begin_.samples) / seconds;
+    scalars.push_back(tokens_per_sample_ > 0
+                          ? Scalar{"tokens_per_second", rate * static_cast<double>(tokens_per_sample_)}
+                          : Scalar{"samples_per_second", rate});
     scalars.push_back({"time/computing", sum_.computing / seconds});
     scalars.push_back({"time/exchanging", sum_.exchanging / seconds});
     scalars.push_back({"time/waiting", sum_.waiting / seconds});
@@ -154,6 +158,10 @@ void TensorBoard::write(const EvaluationRecord& record) {
   if (record.validation) {
     scalars.push_back({"validation/" + record.metric.name, record.validation->accuracy});
     scalars.push_back({"validation/loss", record.validation->loss});
+  }
+  if (record.ema) {
+    scalars.push_back({test + "/ema", record.ema->accuracy});
+    scalars.push_back({"test/loss/ema", record.ema->loss});
   }
   if (record.bits_per_byte) scalars.push_back({"test/bits_per_byte", *record.bits_per_byte});
   file_.write(record.step, scalars);

@@ -51,14 +51,19 @@ class EventFile {
 };
 
 // Tags of steps: loss, learning_rate, samples_per_second (all ranks), bytes (sent by rank 0 since the start or the
-// resume), time/computing, time/exchanging, time/waiting, time/loading (shares of rank 0's seconds).
-// Tags of evaluations: test/accuracy/ and test/loss/ of center, mean, best_worker; consensus_distance; and, if samples
-// are held out, validation/accuracy, validation/loss. Of text, perplexity stands in place of accuracy, and there is
-// test/bits_per_byte.
+// resume), time/computing, time/exchanging, time/waiting, time/loading (shares of rank 0's seconds), and gradient_norm
+// with --clip-norm.
+// Tags of evaluations: test/accuracy/ and test/loss/ of center, mean, best_worker, and of ema with --ema-decay;
+// consensus_distance; and, if samples are held out, validation/accuracy, validation/loss.
+// If samples are text, perplexity replaces accuracy, tokens_per_second replaces samples_per_second, and
+// test/bits_per_byte is there.
 class TensorBoard {
  public:
   explicit TensorBoard(const OutputFolder& directory, Warn warn = {}) : file_(directory, std::move(warn)) {}
   std::int64_t lost() const { return file_.lost(); }  // events
+
+  // Writes tokens_per_second in place of samples_per_second. `tokens` is the number of a sample's tokens.
+  void count_tokens(std::int64_t tokens) { tokens_per_sample_ = tokens; }
 
   // Takes rank 0's records in the order of its steps. The first record becomes an event of its own, without speed and
   // shares, because the start of a resumed run is not known. After it, each event is the mean over a second of
@@ -75,6 +80,7 @@ class TensorBoard {
   bool has_begun_ = false;
   double losses_ = 0;  // number of records with a loss
   std::int64_t bytes_ = 0;
+  std::int64_t tokens_per_sample_ = 0;  // 0: samples are not text
 };
 
 }  // namespace eave

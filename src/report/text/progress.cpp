@@ -77,6 +77,15 @@ std::string describe_workers(const EvaluationRecord& record) {
   return line + format("distance %.3g)", record.distance_mean);
 }
 
+std::string describe_test(const EvaluationRecord& record) {
+  std::string line =
+      format("epoch %.2f  test %s  test loss %s", record.epoch,
+             named_score(record.metric, record.center.accuracy).c_str(), loss_text(record.center.loss).c_str());
+  if (record.bits_per_byte) line += format("  %.4g bits per byte", *record.bits_per_byte);
+  if (record.ema) line += "  moving average " + score_text(record.metric, record.ema->accuracy);
+  return line;
+}
+
 void Progress::clear_bar() {
   if (bar_drawn_) std::fputs("\r\033[K", stderr);
   bar_drawn_ = false;
@@ -85,13 +94,8 @@ void Progress::clear_bar() {
 void Progress::show(const EvaluationRecord& record, bool has_center) {
   if (style_ == ProgressStyle::kOff) return;
   clear_bar();
-  std::string line =
-      format("epoch %.2f  test %s  test loss %s", record.epoch,
-             named_score(record.metric, record.center.accuracy).c_str(), loss_text(record.center.loss).c_str());
-  if (record.bits_per_byte) line += format("  %.4g bits per byte", *record.bits_per_byte);
-  if (has_center) {
-    line += describe_workers(record);
-  }
+  std::string line = describe_test(record);
+  if (has_center) line += describe_workers(record);
   std::fprintf(stderr, "%s  %.1f s\n", line.c_str(), record.seconds);
 }
 

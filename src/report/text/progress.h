@@ -18,6 +18,10 @@ ProgressStyle progress_style(const std::string& word, bool by_launcher);
 // computed are left out.
 std::string describe_workers(const EvaluationRecord& record);
 
+// "epoch 1.50  test accuracy 84.20 %  test loss 0.45", and what else is known of the consensus: bits per byte, and the
+// score of its moving average.
+std::string describe_test(const EvaluationRecord& record);
+
 // "1200 samples/s"; "76800 tokens/s" if a sample has `tokens_per_sample` tokens, and not 0.
 std::string rate_text(double samples_per_second, std::int64_t tokens_per_sample);
 

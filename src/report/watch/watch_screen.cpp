@@ -78,6 +78,7 @@ struct Column {
   std::string (*text)(const EvaluationRecord&);
   bool is_of_several;  // shown only if workers differ
   bool is_of_workers = false;
+  bool (*is_there)(const EvaluationRecord&) = nullptr;  // asked of the last evaluation; nullptr: always
 };
 
 std::string score(const EvaluationRecord& record, const ModelScore& model) {
@@ -92,8 +93,6 @@ std::string title_of(const Metric& metric) {
   return is_accuracy(metric) ? "test accuracy in %" : "test " + metric.name;
 }
 
-constexpr const char* kBitsPerByte = "bits/B";
-
 // In order of importance: the last ones are dropped first if there is not enough room.
 const std::vector<Column> kColumns = {
     {"epoch", [](const EvaluationRecord& record) { return format("%.2f", record.epoch); }, false},
@@ -104,13 +103,15 @@ const std::vector<Column> kColumns = {
      [](const EvaluationRecord& record) {
        return record.validation ? score(record, *record.validation) : std::string("-");
      },
-     false},
+     false, false, [](const EvaluationRecord& record) { return record.validation.has_value(); }},
+    {"ema", [](const EvaluationRecord& record) { return record.ema ? score(record, *record.ema) : std::string("-"); },
+     false, false, [](const EvaluationRecord& record) { return record.ema.has_value(); }},
     {"loss", [](const EvaluationRecord& record) { return loss_text(record.center.loss); }, false},
-    {kBitsPerByte,
+    {"bits/B",
      [](const EvaluationRecord& record) {
        return record.bits_per_byte ? format("%.4g", *record.bits_per_byte) : std::string("-");
      },
-     false},
+     false, false, [](const EvaluationRecord& record) { return record.bits_per_byte.has_value(); }},
     {"distance", [](const EvaluationRecord& record) { return format("%.3g", record.distance_mean); }, true},
     {"step", [](const EvaluationRecord& record) { return format("%lld", static_cast<long long>(record.step)); }, false},
 };
@@ -123,7 +124,6 @@ Texts evaluation_table(const std::vector<EvaluationRecord>& records, int columns
   constexpr int kWidth = 9;
   if (records.empty() || most < 3) return {};
   const bool are_several = std::ranges::any_of(records, differ);
-  const bool are_validated = records.back().validation.has_value();
   const std::size_t first = records.size() - std::min(records.size(), most - 2);
   Texts lines(records.size() - first + 1);
   // Programs of one's own evaluate the workers only if they ask for it.
@@ -132,8 +132,8 @@ Texts evaluation_table(const std::vector<EvaluationRecord>& records, int columns
       std::ranges::any_of(records, [](const EvaluationRecord& record) { return record.workers.has_value(); });
   for (const Column& column : kColumns) {
     if (column.is_of_workers && !have_workers) continue;
-    if (column.title == kBitsPerByte && !records.back().bits_per_byte) continue;
-    if ((column.is_of_several && !are_several) || (std::string(column.title) == "valid." && !are_validated)) continue;
+    if (column.is_there != nullptr && !column.is_there(records.back())) continue;
+    if (column.is_of_several && !are_several) continue;
     if (static_cast<int>(lines[0].size()) + kWidth > columns) break;
     const bool is_test = std::string(column.title) == "center" && !are_several;
     lines[0] += format("%*s", kWidth, is_test ? "test" : column.title);
@@ -223,9 +223,7 @@ std::string watch_line(const WatchedRun& run) {
 }
 
 std::string evaluation_line(const EvaluationRecord& record) {
-  std::string line =
-      format("epoch %.2f  test %s  test loss %s", record.epoch,
-             named_score(record.metric, record.center.accuracy).c_str(), loss_text(record.center.loss).c_str());
+  std::string line = describe_test(record);
   if (record.validation) line += "  validation " + named_score(record.metric, record.validation->accuracy);
   return differ(record) ? line + describe_workers(record) : line;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "test/nn/fixture.h"
+#include "test/nn/token_batch.h"
 #include "test/program/expectations.h"
 #include "test/program/small_datasets.h"
 
@@ -49,6 +50,26 @@ TEST(PeakMemory, of_mlp_is_within_its_bound) { expect_within_bound("mlp", {28, 2
 TEST(PeakMemory, of_lenet_is_within_its_bound) { expect_within_bound("lenet", {28, 28, 1}, kGrey); }
 TEST(PeakMemory, of_resnet20_is_within_its_bound) { expect_within_bound("resnet20", {32, 32, 3}, kColoured); }
 TEST(PeakMemory, of_cifar7_is_within_its_bound) { expect_within_bound("cifar7", {28, 28, 3}, kColoured); }
+
+// AdamW has two moments where the others have a momentum, so a rank holds six arrays.
+TEST(PeakMemory, of_a_transformer_is_within_its_bound) {
+  const Place place;
+  std::string text;
+  for (int word = 0; word < 4000; ++word) text += std::to_string(word * word % 7919) + (word % 9 == 0 ? "\n" : " ");
+  for (int document = 0; document < 30; ++document) {
+    place.write("texts/" + std::to_string(document) + ".txt", std::to_string(document) + text);
+  }
+  expect_end(0, place.eave("train --data text --data-dir texts --model nanogpt-char --batch 8 --optimizer adamw "
+                           "--communicator easgd --tau 1 --max-steps 2 --progress off --run-dir run",
+                           {has_mpirun() ? 2 : 0}));
+  TestModel replica(model_specification("nanogpt-char"), {256, 1, 1}, 256, 8);
+  const TokenBatch evaluated(256, 256, 8);
+  replica.evaluate(evaluated.batch);
+  const std::int64_t arrays = 6 * replica.model.parameter_size() * std::int64_t{sizeof(float)};
+  const auto peak = json_in(place, "run/summary.json").at("peak_memory_bytes").get<std::int64_t>();
+  EXPECT_LE(peak, replica.model.activation_bytes() + arrays + 100'000'000);
+  EXPECT_GT(peak, replica.model.activation_bytes() + arrays) << "or the bound says nothing";
+}
 
 std::int64_t peak_of_dense(const std::string& width) {
   const Place place;
