@@ -149,7 +149,10 @@ TEST_F(Events, of_text_count_tokens) {
     step.gradient_norm = static_cast<double>(n);
     board.write({step});
   }
-  EvaluationRecord evaluation{.metric = {"perplexity", true}, .step = 5, .center = {3, 20}};
+  EvaluationRecord evaluation;
+  evaluation.metric = {"perplexity", true};
+  evaluation.step = 5;
+  evaluation.center = {3, 20};
   evaluation.ema = ModelScore{2, 10};
   board.write(evaluation);
   const std::vector<std::string> events = read();
