@@ -94,9 +94,9 @@ class Multiplication {
     }
   }
 
-  // What is prefetched while the strip before it is multiplied. If a is transposed, a row of it often begins in lines
-  // that the strip before has read; so the line of its end is fetched, by even panels of b from even rows, by odd ones
-  // from odd.
+  // The memory to prefetch while the strip before it is multiplied. A row of a transposed a often begins in a line that
+  // the strip before has read, so the line of the row's end is fetched: of even rows by even panels of b, of odd rows
+  // by odd panels.
   Walk next_strip(std::int64_t s) const {
     if (s == strips_.count) return nothing_to_fetch();
     const Walk a = strip_in_place(s);

@@ -20,7 +20,7 @@ constexpr bool kInPlace = kWidth == 16;
 // From this depth on, a tile takes so long that prefetching c pays.
 constexpr std::int64_t kFetchedDepth = 80;
 
-// Where a part of a or b lies, packed or (kInPlace) as the caller stores it, or what is prefetched.
+// The place of a part of a or b, packed or (kInPlace) as the caller stores it. Also the place of memory to prefetch.
 struct Walk {
   const float* from;
   std::int64_t step;  // from one step of the depth to the next; prefetching takes a step once per kSteps
