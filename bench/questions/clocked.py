@@ -6,7 +6,7 @@ import run_files
 import table
 from run_files import quoted
 
-COSTS = ("seconds_to_target", "samples_to_target")
+COSTS = ("seconds_to_target", "tokens_to_target")
 
 
 def report(eave, cases, found, metric=run_files.PERPLEXITY):
@@ -29,11 +29,11 @@ def report(eave, cases, found, metric=run_files.PERPLEXITY):
 
 
 def figures(case, row, metric):
-    """With bytes_to_target: each sample costs as many bytes as any other."""
+    """With bytes_to_target: each token costs as many bytes as any other."""
     columns = {metric: f"test_{metric}"} | {name: name for name in COSTS}
     found = {name: run_files.estimate(row, column) if row[column] else None for name, column in columns.items()}
-    samples, of_sample = found["samples_to_target"], case["bytes_per_rank"] / case["curves"][0][-1]["samples"]
-    return found | {"bytes_to_target": samples and [each and each * of_sample for each in samples]}
+    tokens, of_token = found["tokens_to_target"], case["bytes_per_rank"] / (run_files.WINDOW * case["curves"][0][-1]["samples"])
+    return found | {"bytes_to_target": tokens and [each and each * of_token for each in tokens]}
 
 
 def text(values, digits, unit=1):
