@@ -38,7 +38,7 @@ def take_steps(model, optimizer, averager, steps=3):
 
 
 def hold_a_model_that_is_not_finite_at_the_start_is_refused_by_name():
-    for bad in (math.inf, math.nan):
+    for bad in (math.inf, -math.inf, math.nan):
         model = network()
         with torch.no_grad():
             model[3].weight[1, 2] = bad if eave.rank() == 0 else 0
