@@ -274,6 +274,10 @@ Replica::Replica(Model& a_model, Optimizer& an_optimizer, std::uint64_t a_seed, 
       gradients(device.allocate(static_cast<std::size_t>(a_model.parameter_size()))),
       statistics(device.allocate(static_cast<std::size_t>(a_model.statistics_size()))),
       other_statistics(device.allocate(static_cast<std::size_t>(a_model.statistics_size()))) {
+  if (device.kind() == DeviceKind::kCpu) {  // needs no copy of the parameters in host memory
+    model.initialise(seed, parameters.slice(), statistics.slice());
+    return;
+  }
   std::vector<float> first(parameters.size()), first_statistics(statistics.size());
   model.initialise(seed, first, first_statistics);
   device.write(parameters.slice(), first);
