@@ -18,6 +18,7 @@ from peers import torchft_diloco
 
 LINKS = ("50mbit", "200mbit", "1gbit")
 COMPUTE = 0.030  # seconds; assumed: one core took 33 to 68 ms for 12 windows, and a batch has 8
+WARM_UP = 16  # after the tenth step, ranks wait once to find out how long a sum takes (src/train/watch/slow_watch.h)
 PLAN_STEPS = 24
 # name: case, steps, and the case of eave that computes the same
 PYTORCH = {"PyTorch DDP": ("ddp", 12, "allreduce"), "torchft DiLoCo, tau 32": ("torchft", 64, "diloco, tau 32")}
@@ -66,9 +67,9 @@ class Hosts:
         eave_runs.run_command([*launcher, *words_of(self.eave, self.experiment, method, tau, steps, folder), *place])
 
     def step_seconds(self, method, tau):
-        """The mean over all ranks' steps of whole periods, after the first period."""
+        """The mean over all ranks' steps of whole periods, after the first period and WARM_UP steps."""
         period = tau or 1
-        first = max(4, period)
+        first = max(WARM_UP, period)
         last = first + period * max(1, round(16 / period))
         with tempfile.TemporaryDirectory() as folder:
             self.run(method, tau, last + 4, folder)
