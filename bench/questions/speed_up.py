@@ -19,7 +19,8 @@ from trial import NETWORK, Timing, Trial, data_words
 RANKS = (1, 2, 4, 8)
 BATCH = 32
 NETWORKS = {"small": NETWORK, "large": "mlp"}
-LINKS = {"100 Mbit/s": ("100mbit", "100us"), "10 Gbit/s": ("10gbit", "50us")}
+LINKS = {"100 Mbit/s": (100, "100us"), "10 Gbit/s": (10000, "50us")}  # Mbit/s, delay
+PAYLOAD = 0.93  # of a link's bits; frames are the rest, and links that eave slows down have none
 METHODS = {"allreduce": [], "easgd": ["--tau", "10"]}
 BATCHES = {"32 each": lambda ranks: BATCH, "32 in all": lambda ranks: BATCH // ranks}
 TEST_SAMPLES = 10000
@@ -46,7 +47,7 @@ class Experiment:
 
     def plan(self, folder, rate, delay):
         eave_runs.run_command([self.eave, "plan", f"{folder}/run", "--ranks", ",".join(map(str, RANKS)), "--ranks-per-host", 1,
-                               "--communicators", ",".join(METHODS), "--tau", 10, "--network-rate", rate,
+                               "--communicators", ",".join(METHODS), "--tau", 10, "--network-rate", f"{rate}mbit",
                                "--network-delay", delay, "--json", f"{folder}/plan.json"])
         plans = json.loads(pathlib.Path(folder, "plan.json").read_text())["plans"]
         return {each["communicator"]: {row["ranks"]: row["samples_per_second"] for row in each["rows"]} for each in plans}
@@ -54,7 +55,7 @@ class Experiment:
     def measure(self, network, batch, method, rate, delay):
         """Samples per second of 2 ranks divided by those of 1 rank, both measured one after the other for each seed."""
         steps = ["--max-steps", self.steps if network == NETWORK else self.steps // 10, "--epochs", 1000]
-        link = ["--shape-rate", rate, "--shape-delay", delay, "--communicator", method, *METHODS[method]]
+        link = ["--shape-rate", f"{PAYLOAD * rate:g}mbit", "--shape-delay", delay, "--communicator", method, *METHODS[method]]
 
         def speed(ranks, batch_of_rank, seed, words):
             words = [*steps, "--seed", seed, *words]

@@ -51,7 +51,8 @@ std::optional<ExchangePattern> exchange_pattern_of(const std::string& communicat
 std::vector<OptionSpec> cluster_options() {
   return {
       {"ranks-per-host", OptionType::kInteger, "", "ranks on each host, which share its link (default: as in the run)"},
-      {"network-rate", OptionType::kRate, "", "rate of a host's link (default: the run's, else 10gbit)"},
+      {"network-rate", OptionType::kRate, "",
+       "rate of a host's link, of which frames take 7 % (default: the run's, else 10gbit)"},
       {"network-delay", OptionType::kSeconds, "",
        "one-way delay of a message between hosts (default: the run's, else 50us)"},
       {"host-rate", OptionType::kRate, "",
@@ -66,8 +67,13 @@ void take_from_run(PlanReport& report) {
   const double rate = shaped(run, "shape-rate", OptionType::kRate),
                delay = shaped(run, "shape-delay", OptionType::kSeconds);
   network.ranks_per_host = std::max(1, run.ranks / std::max(1, run.hosts));
+  network.payload = kPayloadOfEthernet;
   sources = {"assumed", "assumed", "assumed", "assumed", "as in the run"};
-  if (rate > 0) choose(network.bytes_per_second, sources.rate, rate, "that of the run's shaped link");
+  const auto take_rate = [&](double value, const char* from) {
+    choose(network.bytes_per_second, sources.rate, value, from);
+    network.payload = 1;
+  };
+  if (rate > 0) take_rate(rate, "that of the run's shaped link");
   if (delay > 0) choose(network.delay_seconds, sources.delay, delay, "that of the run's shaped link");
   if (rate > 0 || delay > 0) {
     network.ranks_per_host = 1;
@@ -77,8 +83,7 @@ void take_from_run(PlanReport& report) {
   const double measured = run.exchange_bytes_per_second.value_or(0);
   if (measured == 0) return;
   if (run.hosts == 1) choose(network.host_bytes_per_second, sources.host_rate, measured, "measured by the run");
-  if (run.hosts > 1 && run.hosts == run.ranks)
-    choose(network.bytes_per_second, sources.rate, measured, "measured by the run");
+  if (run.hosts > 1 && run.hosts == run.ranks) take_rate(measured, "measured by the run");
 }
 
 void take_given(const OptionValues& values, PlanReport& report) {
@@ -89,6 +94,7 @@ void take_given(const OptionValues& values, PlanReport& report) {
       choose(figure, source, positive(values, option, values.bytes_per_second(option)), "as given");
   };
   take_rate("network-rate", network.bytes_per_second, sources.rate);
+  if (values.has("network-rate")) network.payload = kPayloadOfEthernet;
   take_rate("host-rate", network.host_bytes_per_second, sources.host_rate);
   if (values.has("network-delay"))
     choose(network.delay_seconds, sources.delay, values.seconds("network-delay"), "as given");

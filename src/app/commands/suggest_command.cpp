@@ -120,6 +120,7 @@ void take_bench(const BenchNetwork& bench, const OptionValues& values, PlanRepor
   if (values.has("network-rate"))
     refuse_option(values, "network-rate", "contradicts --bench-comm, which measured it; give one");
   report.network.bytes_per_second = bench.bytes_per_second;
+  report.network.payload = 1;
   report.sources.rate = source;
   if (values.has("network-delay")) return;
   report.network.delay_seconds = *bench.delay_seconds;

@@ -25,7 +25,7 @@ PlanCost sum_within_host(const PlanNetwork& network, int ranks, double bytes) {
 // A sum among hosts, where `sharing` ranks of each host each send a share of the values.
 PlanCost sum_across(const PlanNetwork& network, int hosts, int sharing, double bytes) {
   const double sent = 2.0 * (hosts - 1) / hosts * bytes;
-  return cost(network.delay_seconds, sent / network.bytes_per_second,
+  return cost(network.delay_seconds, sent / network.value_rate(),
               message_seconds(network, hosts - 1, hosts * sharing, bytes), sent);
 }
 
@@ -36,7 +36,7 @@ PlanCost sum_flat(const PlanNetwork& network, int ranks, double bytes) {
   if (network.hosts(ranks) == 1) return sum_within_host(network, ranks, bytes);
   const int p = ranks, r = network.ranks_of_host(ranks);
   const double link = 2.0 * r * (p - r) / p * bytes, host = 2.0 * (r - 1) / p * bytes;
-  return cost(network.delay_seconds, std::max(link / network.bytes_per_second, host / network.host_bytes_per_second),
+  return cost(network.delay_seconds, std::max(link / network.value_rate(), host / network.host_bytes_per_second),
               message_seconds(network, p - 1, p, bytes), link);
 }
 

@@ -7,6 +7,10 @@
 
 namespace eave {
 
+// The share of an Ethernet link's bits that are values: of 1,538 bytes on the wire for each frame, 1,448 are. The
+// acknowledgements of what comes the other way take 1 % more.
+constexpr double kPayloadOfEthernet = 0.93;
+
 // Each host has one full-duplex link to a switch without congestion. The ranks of a host share its link.
 struct PlanNetwork {
   double bytes_per_second = 1.25e9;    // of a host's link
@@ -14,11 +18,13 @@ struct PlanNetwork {
   double host_bytes_per_second = 4e9;  // rate at which a rank sends to other ranks of its host
   double message_seconds = 5e-6;       // processor time of a rank for each message that it sends and receives
   int ranks_per_host = 1;              // the last host is taken to be full
+  double payload = 1;                  // share of bytes_per_second that are values
 
   int hosts(int ranks) const { return (ranks + ranks_per_host - 1) / ranks_per_host; }
+  double value_rate() const { return payload * bytes_per_second; }
   int ranks_of_host(int ranks) const { return ranks < ranks_per_host ? ranks : ranks_per_host; }
   // The rate and the one-way delay between two of `ranks` ranks: those of the links if the ranks use several hosts.
-  double rate(int ranks) const { return hosts(ranks) == 1 ? host_bytes_per_second : bytes_per_second; }
+  double rate(int ranks) const { return hosts(ranks) == 1 ? host_bytes_per_second : value_rate(); }
   double delay(int ranks) const { return hosts(ranks) == 1 ? 0 : delay_seconds; }
 };
 

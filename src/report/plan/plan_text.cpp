@@ -24,13 +24,17 @@ std::string transport_of(const PlanMethod& method) {
 
 std::string rate_text(double bytes_per_second) { return human_bytes(bytes_per_second) + "/s"; }
 
+std::string describe_payload(const PlanNetwork& network) {
+  return network.payload == 1 ? "" : format(", %.0f %% of it values, the rest frames", 100 * network.payload);
+}
+
 std::string describe_network(const PlanReport& report) {
   const PlanNetwork& network = report.network;
   const PlanSources& sources = report.sources;
-  return format("network: %s, %s each way per host (%s), delay %s (%s); within a host %s per rank (%s);",
+  return format("network: %s, %s each way per host (%s)%s, delay %s (%s); within a host %s per rank (%s);",
                 bits_per_second_text(network.bytes_per_second).c_str(), rate_text(network.bytes_per_second).c_str(),
-                sources.rate.c_str(), duration_text(network.delay_seconds).c_str(), sources.delay.c_str(),
-                rate_text(network.host_bytes_per_second).c_str(), sources.host_rate.c_str()) +
+                sources.rate.c_str(), describe_payload(network).c_str(), duration_text(network.delay_seconds).c_str(),
+                sources.delay.c_str(), rate_text(network.host_bytes_per_second).c_str(), sources.host_rate.c_str()) +
          format(" %s for each message (%s); ranks per host: %d (%s)", duration_text(network.message_seconds).c_str(),
                 sources.messages.c_str(), network.ranks_per_host, sources.ranks_per_host.c_str());
 }
@@ -173,7 +177,8 @@ std::string plan_json(const PlanReport& report) {
                          {"delay_seconds", network.delay_seconds},
                          {"host_bytes_per_second", network.host_bytes_per_second},
                          {"message_seconds", network.message_seconds},
-                         {"ranks_per_host", network.ranks_per_host}}},
+                         {"ranks_per_host", network.ranks_per_host},
+                         {"payload", network.payload}}},
                        {"assumptions", plan_assumptions(report)},
                        {"plans", plans},
                        {"ranking", ranking_sentences(report)}};

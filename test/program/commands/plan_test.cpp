@@ -67,6 +67,20 @@ TEST_F(PlanProgram, writes_as_json_what_the_run_and_the_options_say) {
   EXPECT_EQ(plans[1].at("rows")[1].at("bound"), "network");
 }
 
+TEST_F(PlanProgram, leaves_frames_their_share_of_a_rate_that_is_given_and_not_of_a_measured_one) {
+  const auto plan = [&](const std::string& words) {
+    expect_end(0, place_->eave("plan run --json plan.json --ranks 2 --communicators allreduce" + words));
+    return json_in(*place_, "plan.json");
+  };
+  EXPECT_EQ(plan("").at("network").at("payload"), 1) << "a shaped link has no frames";
+  const auto given = plan(" --network-rate 100kbit --network-delay 0s");
+  EXPECT_EQ(given.at("network").at("payload"), 0.93);
+  const double bytes = given.at("measured").at("sum_bytes"),
+               seconds = given.at("plans")[0].at("rows")[0].at("step_seconds");
+  EXPECT_NEAR(seconds, bytes / (0.93 * 12500), 0.02 * seconds) << "or the network is not what bounds this step";
+  expect_output(0, place_->eave("plan run --network-rate 100kbit"), {"(as given), 93 % of it values, the rest frames"});
+}
+
 // The network delay is 10 measured steps, however slowly this build computes. So no --pull-delay here hides all of it.
 TEST_F(PlanProgram, hides_an_asynchronous_exchange_behind_the_steps_before_its_pull) {
   const auto plan = [&](const std::string& words) {

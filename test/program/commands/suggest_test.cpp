@@ -96,7 +96,7 @@ TEST(SuggestProgram, leaves_allreduce_where_links_are_slow) {
       0, place.eave("suggest run --ranks 4 --network-rate 1gbit"),
       {"use local-sgd, tau 64 on 4 ranks\n\n"
        "  mpirun -np 4 eave train --communicator local-sgd --tau 64 --model lenet --lr 0.1 --run-dir local-sgd-4\n",
-       "- allreduce takes 7", "% is waiting (planned from run, 1 Gbit/s between hosts (as given))",
+       "- allreduce takes 8", "% is waiting (planned from run, 1 Gbit/s between hosts (as given))",
        "times as soon (12 cases of lenet and cifar7, bench/results/time-to-accuracy.md)",
        "each replica keeps its batch, and so its rate",
        "not known\n- the accuracy of local-sgd, tau 64 on this model and data was not measured\n",
