@@ -67,9 +67,9 @@ class Hosts:
         eave_runs.run_command([*launcher, *words_of(self.eave, self.experiment, method, tau, steps, folder), *place])
 
     def step_seconds(self, method, tau):
-        """The mean over all ranks' steps of whole periods, after the first period and WARM_UP steps."""
+        """The mean over all ranks' steps of whole periods, after WARM_UP steps and a period."""
         period = tau or 1
-        first = max(WARM_UP, period)
+        first = WARM_UP + period
         last = first + period * max(1, round(16 / period))
         with tempfile.TemporaryDirectory() as folder:
             self.run(method, tau, last + 4, folder)
