@@ -7,7 +7,7 @@ seeds each; and one rank alone. Each method has for each tau the best of three r
 What these methods compute does not depend on the network, so each run is made once, and its seconds are its steps times those of
 a step on hosts of a netlab, whose links carry 50 Mbit/s, 200 Mbit/s or 1 Gbit/s. A step computes for 30 ms there, asleep, so
 that hosts need no processors of their own. `eave plan` predicts the same seconds from one short run. Without a netlab (or with
---quick) the seconds are those of the plan. About 1.5 hours of CPU, and 15 minutes for the steps.
+--quick) the seconds are those of the plan. About 2 hours of CPU, and 12 minutes for the steps.
 """
 import math
 import pathlib
