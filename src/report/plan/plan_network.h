@@ -18,7 +18,7 @@ struct PlanNetwork {
   double host_bytes_per_second = 4e9;  // rate at which a rank sends to other ranks of its host
   double message_seconds = 5e-6;       // processor time of a rank for each message that it sends and receives
   int ranks_per_host = 1;              // the last host is taken to be full
-  double payload = 1;                  // share of bytes_per_second that are values
+  double payload = 1;                  // share of bytes_per_second that carries values
 
   int hosts(int ranks) const { return (ranks + ranks_per_host - 1) / ranks_per_host; }
   double value_rate() const { return payload * bytes_per_second; }
