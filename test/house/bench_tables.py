@@ -76,7 +76,7 @@ TABLES = [
     ("compression", "2026-11-21-compression-cost", codecs),
     ("methods", "2026-11-21-method-cost-between", ratios_of_methods),
     ("methods", "2026-11-21-method-cost-slow-rank", ratios_of_methods),
-    ("plan", "2026-11-25-plan-validation", errors_of_plans),
+    ("plan", "2026-11-28-plan-validation", errors_of_plans),
 ]
 
 
