@@ -7,8 +7,8 @@
 
 namespace eave {
 
-// The share of an Ethernet link's bits that are values: of 1,538 bytes on the wire for each frame, 1,448 are. The
-// acknowledgements of what comes the other way take 1 % more.
+// The share of an Ethernet link's bits that carries values, as measured at 100 Mbit/s (bench/results/averager.md). Of
+// 1,538 bytes on the wire for each full frame, 1,448 are values. Acknowledgements take a part of what remains.
 constexpr double kPayloadOfEthernet = 0.93;
 
 // Each host has one full-duplex link to a switch without congestion. The ranks of a host share its link.

@@ -2,7 +2,7 @@
 //
 //   {"run", "measured": {"communicator", "ranks", "hosts", "steps", "step_seconds", "samples_per_step", "sum_bytes",
 //    "hidden_share"}, "network": {"bytes_per_second", "delay_seconds", "host_bytes_per_second", "message_seconds",
-//    "ranks_per_host"}, "assumptions": [sentences],
+//    "ranks_per_host", "payload"}, "assumptions": [sentences],
 //    "plans": [{"communicator", "transport": of sums, else "", "tau", "global_tau": of easgd-tree, "center_ranks",
 //      "rows": [{… fields as PlanRow, "speed": against one rank, "waiting_share", "model_error"}]}],
 //    "ranking": [sentences, one for each number of ranks]}
