@@ -107,23 +107,37 @@ check_questions() {
   return "$code"
 }
 
-# Compiles the module for GPUs for the oldest kind that a release knows, links it, and runs what can run without a GPU.
-# --full gpu_pack and cuda_12 compile for newer ones, and what needs a GPU to run. cuda_12 also looks for all of cuDNN's
-# plans: here those in bf16 that need not be deterministic are looked for on the H200 alone, because a deterministic plan
-# is a plan too.
-check_cuda() {
-  local toolkit=${XDG_CACHE_HOME:-$HOME/.cache}/eave/cuda-13.0 code=0
+# Builds for GPUs, for the oldest kind that a release knows, with the tests that need no GPU. Returns 69 if the toolkit
+# cannot be fetched.
+build_for_gpus() {
+  local toolkit=${XDG_CACHE_HOME:-$HOME/.cache}/eave/cuda-13.0
   mpi_launch/install_packages build test || return 1
-  mpi_launch/install_cuda "$toolkit" || code=$?
+  mpi_launch/install_cuda "$toolkit" || return
+  cmake --preset cuda -DEAVE_WERROR=ON -DCUDAToolkit_ROOT="$toolkit" -DCMAKE_CUDA_ARCHITECTURES=75-real -DEAVE_UNITY=ON &&
+    cmake --build --preset cuda --target test_cuda test_cuda_plans --parallel "$(nproc)" || return 1
+}
+
+# Makes the tests with this label, in a build for GPUs.
+test_for_gpus() {
+  local label=$1 code=0
+  shift
+  build_for_gpus || code=$?
   if [ "$code" -eq 69 ]; then
-    skipped+=("cuda: the CUDA toolkit cannot be fetched here; the reason stands above")
+    skipped+=("$label: the CUDA toolkit cannot be fetched here; the reason stands above")
     return 0
   fi
   [ "$code" -eq 0 ] &&
-    cmake --preset cuda -DEAVE_WERROR=ON -DCUDAToolkit_ROOT="$toolkit" -DCMAKE_CUDA_ARCHITECTURES=75-real -DEAVE_UNITY=ON &&
-    cmake --build --preset cuda --target test_cuda test_cuda_plans --parallel "$(nproc)" &&
-    ctest --test-dir build/cuda -L '^cuda(_plans)?$' -E '_of_the_zoo/(a100|b200)_bf16$' --output-on-failure --no-tests=error --timeout 120 --parallel "$(nproc)"
+    ctest --test-dir build/cuda -L "^$label$" --output-on-failure --no-tests=error --timeout 120 --parallel "$(nproc)" "$@"
 }
+
+# Compiles the module for GPUs, links it, and looks for cuDNN's plans. --full gpu_pack and cuda_12 compile for newer kinds,
+# and what needs a GPU to run. cuda_12 also looks for all plans: here those in bf16 that need not be deterministic are
+# looked for on the H200 alone, because a deterministic plan is a plan too.
+check_cuda() { test_for_gpus cuda_plans -E '_of_the_zoo/(a100|b200)_bf16$'; }
+
+# What programs built for GPUs do on a machine without one. They must end within a minute, so not at the lowest priority:
+# there, ranks that wait for others starve them.
+check_no_gpu() { test_for_gpus cuda; }
 
 # From PyPI, for the tests of the Python package and of exported models; it stays for the next time.
 install_pytorch() {

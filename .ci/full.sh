@@ -53,7 +53,7 @@ check_compilers() { run_or_skip test/check_compilers; }
 
 check_gpu_pack() { run_or_skip test/gpu/check_pack; }
 
-# The CUDA that most clusters have: compiled and linked for one architecture, and tested as check_cuda does.
+# The CUDA that most clusters have: compiled and linked for one architecture, and tested as check_cuda and check_no_gpu do.
 check_cuda_12() {
   local toolkit=${XDG_CACHE_HOME:-$HOME/.cache}/eave/cuda-12.4
   mpi_launch/install_packages build test && run_or_skip mpi_launch/install_cuda --toolkit 12.4 "$toolkit" || return 1
