@@ -15,6 +15,20 @@ enum class DeviceKind { kCpu, kCuda };
 
 struct FlatPass;  // kernels/flat/flat_pass.h
 
+// The shape of a product of two row-major matrices: rows × inner by inner × columns.
+struct MatrixProduct {
+  std::int64_t rows = 0, columns = 0, inner = 0;
+  bool a_is_transposed = false;  // the first one is stored as inner × rows
+  bool b_is_transposed = false;  // the second one is stored as columns × inner
+
+  bool fits(ConstSlice a, ConstSlice b, ConstSlice into) const {  // whether these vectors have its sizes
+    const auto is = [](ConstSlice matrix, std::int64_t size) {
+      return static_cast<std::int64_t>(matrix.size()) == size;
+    };
+    return is(a, rows * inner) && is(b, inner * columns) && is(into, rows * columns);
+  }
+};
+
 // Owns `size` floats, zeroed. Move-only. It must not outlive the Device that lent its memory.
 class Buffer {
  public:
@@ -103,6 +117,11 @@ class Device {
   virtual double norm(ConstSlice values) = 0;                               // Euclidean
   virtual double distance(ConstSlice a, ConstSlice b) = 0;                  // norm of a − b
   virtual std::shared_ptr<DeviceAnswer> all_finite(ConstSlice values) = 0;  // does not block
+
+  // into = a · b, in float32. It does not block. Each vector begins at an address that is a multiple of 16 bytes. The
+  // CPU adds up in the order of `inner`, without fused multiply-add, so every CPU gives the same bits. GPUs give the
+  // same bits as long as kind and library are the same.
+  virtual void multiply(const MatrixProduct& product, ConstSlice a, ConstSlice b, Slice into) = 0;
 
   // Carries out one word of kernels/flat: an expression that moves along vectors. Returns whether every element took
   // its step if the word is an optimizer's; otherwise the answer may be nullptr. It does not block. The methods below

@@ -1,5 +1,6 @@
 #include "kernels/cpu/exact_product.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "kernels/cpu/multiversion.h"
@@ -7,28 +8,56 @@
 namespace eave::cpu {
 namespace {
 
-// A tile of sums stays in registers: 6 rows of 16 columns.
-constexpr std::int64_t kTileRows = 6, kTileColumns = 16;
+// A tile of sums stays in registers: 6 rows of 16 columns. Between two parts of k the sums wait in c, which does not
+// change them.
+constexpr std::int64_t kTileRows = 6, kTileColumns = 16, kPart = 128;
 using TileRow = float __attribute__((vector_size(64)));
+
+// Element (i, j) of a matrix lies at i · row + j · column.
+struct Matrix {
+  const float* data;
+  std::int64_t row, column;
+};
 
 struct Matrices {
   std::int64_t rows, columns, depth;
-  const float* a;
-  const float* b;
+  Matrix a, b;
   float* c;
 };
 
+// The part [begin, end) of k, with `right` as its rows of b.
+struct Part {
+  std::int64_t begin, end;
+  const float* right;
+  std::int64_t stride;  // between rows
+};
+
 template <int kRows>
-EAVE_INLINE void multiply_tile(const Matrices& m, std::int64_t row, std::int64_t column) {
+EAVE_INLINE void multiply_tile(const Matrices& m, const Part& part, std::int64_t row, std::int64_t column) {
   TileRow sums[kRows] = {};
-  const float* a = m.a + row * m.depth;
-  const float* b = m.b + column;
-  for (std::int64_t k = 0; k < m.depth; ++k, b += m.columns) {
+  float* const c = m.c + row * m.columns + column;
+  if (part.begin > 0) {
+    for (int r = 0; r < kRows; ++r) std::memcpy(&sums[r], c + r * m.columns, sizeof sums[r]);
+  }
+  const float* a = m.a.data + row * m.a.row + part.begin * m.a.column;
+  const float* b = part.right;
+  for (std::int64_t k = part.begin; k < part.end; ++k, a += m.a.column, b += part.stride) {
     TileRow right;
     std::memcpy(&right, b, sizeof right);
-    for (int r = 0; r < kRows; ++r) sums[r] += right * a[r * m.depth + k];
+    for (int r = 0; r < kRows; ++r) sums[r] += right * a[r * m.a.row];
   }
-  for (int r = 0; r < kRows; ++r) std::memcpy(m.c + (row + r) * m.columns + column, &sums[r], sizeof sums[r]);
+  for (int r = 0; r < kRows; ++r) std::memcpy(c + r * m.columns, &sums[r], sizeof sums[r]);
+}
+
+// A row of a tile must lie side by side.
+EAVE_INLINE Part pack(const Matrices& m, std::int64_t begin, std::int64_t column, float* packed) {
+  const std::int64_t end = std::min(begin + kPart, m.depth);
+  const float* const b = m.b.data + begin * m.b.row + column * m.b.column;
+  if (m.b.column == 1) return {begin, end, b, m.b.row};
+  for (std::int64_t j = 0; j < kTileColumns; ++j) {
+    for (std::int64_t k = 0; k < end - begin; ++k) packed[k * kTileColumns + j] = b[k * m.b.row + j * m.b.column];
+  }
+  return {begin, end, packed, kTileColumns};
 }
 
 // The columns from `column` on, which do not fill a tile.
@@ -36,27 +65,34 @@ EAVE_INLINE void multiply_rest(const Matrices& m, std::int64_t column) {
   for (std::int64_t row = 0; row < m.rows; ++row) {
     for (std::int64_t j = column; j < m.columns; ++j) {
       float sum = 0;
-      for (std::int64_t k = 0; k < m.depth; ++k) sum += m.a[row * m.depth + k] * m.b[k * m.columns + j];
+      for (std::int64_t k = 0; k < m.depth; ++k)
+        sum += m.a.data[row * m.a.row + k * m.a.column] * m.b.data[k * m.b.row + j * m.b.column];
       m.c[row * m.columns + j] = sum;
     }
   }
 }
 
 EAVE_MULTIVERSION void multiply(const Matrices& m) {
+  alignas(64) float packed[kPart * kTileColumns];
   const std::int64_t whole = m.columns / kTileColumns * kTileColumns;
   for (std::int64_t column = 0; column < whole; column += kTileColumns) {
-    std::int64_t row = 0;
-    for (; row + kTileRows <= m.rows; row += kTileRows) multiply_tile<kTileRows>(m, row, column);
-    for (; row < m.rows; ++row) multiply_tile<1>(m, row, column);
+    for (std::int64_t begin = 0; begin < m.depth; begin += kPart) {
+      const Part part = pack(m, begin, column, packed);
+      std::int64_t row = 0;
+      for (; row + kTileRows <= m.rows; row += kTileRows) multiply_tile<kTileRows>(m, part, row, column);
+      for (; row < m.rows; ++row) multiply_tile<1>(m, part, row, column);
+    }
   }
   multiply_rest(m, whole);
 }
 
 }  // namespace
 
-void multiply_exactly(std::int64_t rows, std::int64_t columns, std::int64_t depth, const float* a, const float* b,
+void multiply_exactly(std::int64_t rows, std::int64_t columns, std::int64_t depth, StoredMatrix a, StoredMatrix b,
                       float* c) {
-  multiply({rows, columns, depth, a, b, c});
+  const Matrix left = a.is_transposed ? Matrix{a.data, 1, rows} : Matrix{a.data, depth, 1};
+  const Matrix right = b.is_transposed ? Matrix{b.data, 1, depth} : Matrix{b.data, columns, 1};
+  multiply({rows, columns, depth, left, right, c});
 }
 
 }  // namespace eave::cpu

@@ -6,8 +6,13 @@
 
 namespace eave::cpu {
 
-// c = a · b for dense row-major matrices: a is rows × depth, b is depth × columns. They do not overlap.
-void multiply_exactly(std::int64_t rows, std::int64_t columns, std::int64_t depth, const float* a, const float* b,
+struct StoredMatrix {
+  const float* data;
+  bool is_transposed = false;  // the rows of its transpose lie one after another, not its own
+};
+
+// c = a · b: a is rows × depth, b is depth × columns, c is row-major. They do not overlap.
+void multiply_exactly(std::int64_t rows, std::int64_t columns, std::int64_t depth, StoredMatrix a, StoredMatrix b,
                       float* c);
 
 }  // namespace eave::cpu

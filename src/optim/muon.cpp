@@ -52,23 +52,27 @@ std::vector<HiddenMatrix> hidden_matrices(const std::vector<TensorInfo>& tensors
   return matrices;
 }
 
-NewtonSchulz make_iteration(const std::vector<HiddenMatrix>& matrices) {
+NewtonSchulz make_iteration(Device& device, const std::vector<HiddenMatrix>& matrices) {
   std::int64_t size = 0, side = 0;
   for (const HiddenMatrix& each : matrices) {
     size = std::max(size, each.rows * each.columns);
     side = std::max(side, std::min(each.rows, each.columns));
   }
-  return {size, side * side};
+  return {device, size, side * side};
 }
+
+using Answers = std::vector<std::shared_ptr<DeviceAnswer>>;
 
 // Whether all parts of the arena took their steps.
 class AllParts final : public DeviceAnswer {
  public:
-  explicit AllParts(bool answer) : answer_(answer) {}
-  bool get() override { return answer_; }
+  explicit AllParts(Answers parts) : parts_(std::move(parts)) {}
+  bool get() override {
+    return std::ranges::all_of(parts_, [](const std::shared_ptr<DeviceAnswer>& part) { return part->get(); });
+  }
 
  private:
-  bool answer_;
+  Answers parts_;
 };
 
 class Muon final : public Optimizer {
@@ -79,33 +83,35 @@ class Muon final : public Optimizer {
         decay_(context),
         device_(context.device),
         matrices_(hidden_matrices(context.tensors)),
-        iteration_(make_iteration(matrices_)),
+        iteration_(make_iteration(device_, matrices_)),
         first_(device_.allocate(static_cast<std::size_t>(context.arena_size))),
         second_(device_.allocate(static_cast<std::size_t>(context.arena_size))),
-        direction_(largest(matrices_)) {
+        direction_(device_.allocate(largest(matrices_))) {
     for (const HiddenMatrix& each : matrices_) parameters_ += each.size;
   }
 
   std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double learning_rate,
                                        const std::optional<Pull>& pull, float clip) override {
     const AdamwStep step = adam_step(adam_, ++steps_, learning_rate, decay_.factor(), clip);
-    bool all = true;
+    const bool are_finite = std::isfinite(clip) && device_.all_finite(gradients)->get();
+    Answers answers;
     std::size_t done = 0;
     const auto follow_adam = [&](std::size_t end) {
       if (end == done) return;
       const Part part{done, end - done};
-      all &= device_
-                 .update_adamw(part.of(parameters), part.of(gradients), part.of(first_.slice()),
-                               part.of(second_.slice()), step, part.of(pull), part.shares(decay_))
-                 ->get();
+      answers.push_back(device_.update_adamw(part.of(parameters), part.of(gradients), part.of(first_.slice()),
+                                             part.of(second_.slice()), step, part.of(pull), part.shares(decay_)));
     };
     for (const HiddenMatrix& each : matrices_) {
       follow_adam(each.begin);
-      all &= step_matrix(each, parameters, gradients, learning_rate, pull, clip);
+      const bool is_finite =
+          are_finite || (std::isfinite(clip) && device_.all_finite(gradients.subspan(each.begin, each.size))->get());
+      find_direction(each, gradients, clip, is_finite);
+      answers.push_back(step_matrix(each, parameters, learning_rate, pull));
       done = std::min((each.begin + each.size + kDecayBlock - 1) / kDecayBlock * kDecayBlock, parameters.size());
     }
     follow_adam(parameters.size());
-    return std::make_shared<AllParts>(all);
+    return std::make_shared<AllParts>(std::move(answers));
   }
 
   std::vector<Slice> state() override { return {first_.slice(), second_.slice()}; }
@@ -146,28 +152,37 @@ class Muon final : public Optimizer {
     return most;
   }
 
-  bool step_matrix(const HiddenMatrix& matrix, Slice parameters, ConstSlice gradients, double learning_rate,
-                   const std::optional<Pull>& pull, float clip) {
-    const Part part{matrix.begin, matrix.size};
-    const Slice velocity = part.of(first_.slice()), direction = direction_.slice().first(matrix.size);
-    const ConstSlice gradient = part.of(gradients);
-    if (std::isfinite(clip) && device_.all_finite(gradient)->get()) {
-      const auto mu = static_cast<float>(momentum_);
-      device_.scale(velocity, mu);
-      device_.add_scaled(velocity, clip, gradient);
-      device_.fill(direction, 0);
-      device_.add_scaled(direction, clip, gradient);
-      device_.add_scaled(direction, mu, velocity);
-      iteration_.orthogonalise(matrix.rows, matrix.columns, direction, direction);
-    } else {
+  Slice direction_of(const HiddenMatrix& matrix) { return direction_.slice().first(matrix.size); }
+
+  // Moves the matrix's velocity, and makes its direction orthogonal. Without a finite gradient the velocity stays, and
+  // the direction is NaN, so that no element takes its step.
+  void find_direction(const HiddenMatrix& matrix, ConstSlice gradients, float clip, bool is_finite) {
+    const Slice direction = direction_of(matrix);
+    if (!is_finite) {
       device_.fill(direction, std::numeric_limits<float>::quiet_NaN());
+      return;
     }
+    const Part part{matrix.begin, matrix.size};
+    const Slice velocity = part.of(first_.slice());
+    const ConstSlice gradient = part.of(gradients);
+    const auto mu = static_cast<float>(momentum_);
+    device_.scale(velocity, mu);
+    device_.add_scaled(velocity, clip, gradient);
+    device_.fill(direction, 0);
+    device_.add_scaled(direction, clip, gradient);
+    device_.add_scaled(direction, mu, velocity);
+    iteration_.orthogonalise(matrix.rows, matrix.columns, direction);
+  }
+
+  std::shared_ptr<DeviceAnswer> step_matrix(const HiddenMatrix& matrix, Slice parameters, double learning_rate,
+                                            const std::optional<Pull>& pull) {
+    const Part part{matrix.begin, matrix.size};
     const double longer = static_cast<double>(std::max(matrix.rows, matrix.columns));
     const SgdStep step{.gradient_scale = 1,
                        .step_scale = static_cast<float>(learning_rate),
                        .weight_decay = static_cast<float>(decay_.factor()),
                        .clip = static_cast<float>(0.2 * std::sqrt(longer))};
-    return device_.update_sgd(part.of(parameters), direction, {}, step, part.of(pull), part.shares(decay_))->get();
+    return device_.update_sgd(part.of(parameters), direction_of(matrix), {}, step, part.of(pull), part.shares(decay_));
   }
 
   AdamSettings adam_;
@@ -182,13 +197,7 @@ class Muon final : public Optimizer {
   std::int64_t steps_ = 0;
 };
 
-std::unique_ptr<Optimizer> make_muon(const OptimizerContext& context) {
-  if (context.device.kind() != DeviceKind::kCpu) {
-    throw Error(ExitCode::kUsage,
-                "--optimizer muon computes on the CPU only: give --device cpu, or --optimizer adamw on a GPU");
-  }
-  return std::make_unique<Muon>(context);
-}
+std::unique_ptr<Optimizer> make_muon(const OptimizerContext& context) { return std::make_unique<Muon>(context); }
 
 }  // namespace
 
@@ -198,7 +207,7 @@ OptimizerKind describe_optimizer_muon() {
   for (const OptionSpec& option : adam_options()) options.push_back(option);
   options.push_back(weight_decay_option());
   options.push_back(weight_decay_of_option());
-  return {"muon", "orthogonal steps for hidden matrices, AdamW for the others; CPU only", options, make_muon};
+  return {"muon", "orthogonal steps for hidden matrices, AdamW for the others", options, make_muon};
 }
 
 }  // namespace eave

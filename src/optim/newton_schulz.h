@@ -14,18 +14,19 @@ class NewtonSchulz {
  public:
   static constexpr int kIterations = 5;
 
-  // `largest_side` and `largest_size` are those of all matrices that it will get. CPU memory: 3 matrices of the largest
-  // size and 2 squares of the largest shorter side.
-  NewtonSchulz(std::int64_t largest_size, std::int64_t largest_square);
+  // `largest_size` is that of all matrices that it will get, `largest_square` that of the square of their shorter side.
+  // It holds a matrix of the largest size and two of the largest squares in the device's memory.
+  NewtonSchulz(Device& device, std::int64_t largest_size, std::int64_t largest_square);
 
-  // Writes the nearly orthogonal matrix of `matrix`, rows × columns and row-major, to `into`. Equal inputs give equal
-  // bits on every CPU. A matrix of zeros stays zero.
-  void orthogonalise(std::int64_t rows, std::int64_t columns, ConstSlice matrix, Slice into);
+  // Replaces `matrix`, rows × columns and row-major, by the nearly orthogonal one. Equal inputs give equal bits on
+  // every CPU, and on GPUs of one kind. A matrix of zeros stays zero.
+  void orthogonalise(std::int64_t rows, std::int64_t columns, Slice matrix);
 
  private:
-  void iterate(std::int64_t rows, std::int64_t columns);
+  void iterate(std::int64_t rows, std::int64_t columns, Slice x);
 
-  Buffer x_, transposed_, moved_, square_, second_;
+  Device& device_;
+  Buffer moved_, square_, second_;
 };
 
 }  // namespace eave

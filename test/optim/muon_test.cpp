@@ -62,9 +62,10 @@ TEST(NewtonSchulz, follows_its_formula_in_double) {
   for (const Shape shape : {Shape{1, 1}, Shape{7, 20}, Shape{20, 7}, Shape{16, 16}, Shape{6, 48}, Shape{37, 5}}) {
     const auto size = static_cast<std::size_t>(shape.rows * shape.columns);
     const std::vector<float> matrix = random_floats(size, 11);
-    std::vector<float> result(size);
+    std::vector<float> result = matrix;
     const std::int64_t side = std::min(shape.rows, shape.columns);
-    NewtonSchulz(shape.rows * shape.columns, side * side).orthogonalise(shape.rows, shape.columns, matrix, result);
+    NewtonSchulz(cpu_device(), shape.rows * shape.columns, side * side)
+        .orthogonalise(shape.rows, shape.columns, result);
     const Doubles expected = orthogonal_in_double(as_doubles(matrix), shape);
     for (std::size_t i = 0; i < size; ++i) ASSERT_NEAR(result[i], expected[i], kTolerance) << shape.rows << ", " << i;
   }
@@ -74,8 +75,8 @@ TEST(NewtonSchulz, follows_its_formula_in_double) {
 TEST(NewtonSchulz, brings_singular_values_near_one) {
   const Shape shape{24, 64};
   const std::vector<float> matrix = random_floats(24 * 64, 12);
-  std::vector<float> result(matrix.size());
-  NewtonSchulz(24 * 64, 24 * 24).orthogonalise(24, 64, matrix, result);
+  std::vector<float> result = matrix;
+  NewtonSchulz(cpu_device(), 24 * 64, 24 * 24).orthogonalise(24, 64, result);
   for (std::uint64_t trial = 0; trial < 20; ++trial) {
     const Doubles u = as_doubles(random_floats(24, 100 + trial));
     const Doubles moved = product(u, {1, 24}, as_doubles(result), shape);
@@ -89,8 +90,8 @@ TEST(NewtonSchulz, brings_singular_values_near_one) {
 
 TEST(NewtonSchulz, leaves_zeros_alone) {
   const std::vector<float> zeros(12);
-  std::vector<float> result(12, 1);
-  NewtonSchulz(12, 9).orthogonalise(3, 4, zeros, result);
+  std::vector<float> result = zeros;
+  NewtonSchulz(cpu_device(), 12, 9).orthogonalise(3, 4, result);
   EXPECT_EQ(result, zeros);
 }
 

@@ -14,9 +14,10 @@
 namespace eave {
 
 inline std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Given& given, std::size_t size,
-                                                 const std::vector<TensorInfo>& tensors = {}) {
+                                                 const std::vector<TensorInfo>& tensors = {},
+                                                 Device& device = cpu_device()) {
   const OptimizerKind& kind = find_kind(optimizer_kinds(), name);
-  return kind.make({values_of(kind.options, given), static_cast<std::int64_t>(size), cpu_device(), tensors});
+  return kind.make({values_of(kind.options, given), static_cast<std::int64_t>(size), device, tensors});
 }
 
 inline std::vector<float> random_floats(std::size_t size, std::uint64_t stream) {

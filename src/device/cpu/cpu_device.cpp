@@ -5,6 +5,7 @@
 #include "device/cpu/flat.h"
 #include "eave/check.h"
 #include "eave/device.h"
+#include "kernels/cpu/exact_product.h"
 #include "kernels/flat/flat_pass.h"
 
 namespace eave {
@@ -55,6 +56,11 @@ class CpuDevice final : public Device {
   double norm(ConstSlice values) override { return flat::norm(values); }
   double distance(ConstSlice a, ConstSlice b) override { return flat::distance(a, b); }
   std::shared_ptr<DeviceAnswer> all_finite(ConstSlice values) override { return flat::all_finite(values) ? yes_ : no_; }
+  void multiply(const MatrixProduct& product, ConstSlice a, ConstSlice b, Slice into) override {
+    EAVE_CHECK(product.fits(a, b, into), "matrices of the wrong sizes");
+    cpu::multiply_exactly(product.rows, product.columns, product.inner, {a.data(), product.a_is_transposed},
+                          {b.data(), product.b_is_transposed}, into.data());
+  }
   std::shared_ptr<DeviceAnswer> run(const FlatPass& pass) override { return cpu::run(pass) ? yes_ : no_; }
 
  private:

@@ -1,5 +1,6 @@
 // CudaDevice's algebra on flat arrays, and the bfloat16 copy of the parameters, which its passes keep fresh.
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/plans/matrix_products.h"
 #include "kernels/cuda/flat.h"
 #include "kernels/flat/flat_pass.h"
 
@@ -54,6 +55,12 @@ void CudaDevice::scale(Slice values, float factor) {
 void CudaDevice::add_scaled(Slice into, float factor, ConstSlice from) {
   change(into);
   cuda::add_scaled(stream(), into, factor, from);
+}
+
+void CudaDevice::multiply(const MatrixProduct& product, ConstSlice a, ConstSlice b, Slice into) {
+  change(into);
+  if (!products_) products_ = std::make_unique<MatrixProducts>(stream(), [this] { finish_all(); });
+  products_->run(product, a, b, into);
 }
 
 }  // namespace eave::cuda

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "device/cuda/plans/matrix_products.h"
 #include "eave/check.h"
 #include "kernels/cuda/flat.h"
 

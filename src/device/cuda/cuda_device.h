@@ -16,6 +16,8 @@
 
 namespace eave::cuda {
 
+class MatrixProducts;
+
 class CudaDevice final : public Device, public CollectiveDevice {
  public:
   explicit CudaDevice(int index);
@@ -66,6 +68,7 @@ class CudaDevice final : public Device, public CollectiveDevice {
   double norm(ConstSlice values) override;
   double distance(ConstSlice a, ConstSlice b) override;
   std::shared_ptr<DeviceAnswer> all_finite(ConstSlice values) override;
+  void multiply(const MatrixProduct& product, ConstSlice a, ConstSlice b, Slice into) override;
   std::shared_ptr<DeviceAnswer> run(const FlatPass& pass) override;
 
  private:
@@ -93,6 +96,7 @@ class CudaDevice final : public Device, public CollectiveDevice {
   bool half_is_fresh_ = false;
   std::vector<std::shared_ptr<Mark>> marks_;
   std::vector<std::shared_ptr<Number>> numbers_;
+  std::unique_ptr<MatrixProducts> products_;  // made for the first product
 };
 
 // The number of GPUs. Throws Error(kResource) if there is no driver, too old a driver or no GPU.
