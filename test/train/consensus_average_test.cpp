@@ -49,8 +49,27 @@ TEST(ConsensusAverage, of_a_center_follows_the_center) {
   });
 }
 
+// With a share of 1 the average is the consensus. The last one is that of the end.
+TEST(ConsensusAverage, follows_the_consensus_of_every_method) {
+  for (const CommunicatorKind& kind : communicator_kinds()) {
+    on_ranks({"threads", kind.traits.only_one_rank ? 1 : 2}, [&](Transport& transport) {
+      TrainingSetting setting;
+      setting.communicator = kind.name;
+      setting.averaging = frequent_exchanges(kind.name, transport.size());
+      setting.plan.steps = 6;
+      setting.ema_decay = 1e-30;
+      setting.ema_every = 3;
+      Training training(transport, setting);
+      training.run();
+      EXPECT_TRUE(same_on_all_ranks(transport, training.average())) << kind.name;
+      EXPECT_EQ(training.average(), training.center()) << kind.name;
+    });
+  }
+}
+
 TEST(ConsensusAverage, changes_no_bit_of_the_training) {
-  for (const std::string method : {"allreduce", "easgd", "local-sgd", "bmuf", "diloco", "slowmo"}) {
+  for (const std::string method :
+       {"allreduce", "easgd", "local-sgd", "bmuf", "diloco", "slowmo", "gossip", "none", "easgd-tree"}) {
     on_ranks({"threads", 2}, [&](Transport& transport) {
       TrainingSetting setting = setting_with(method, 2);
       const std::vector<float> usual = Trained(transport, setting).parameters();

@@ -231,7 +231,8 @@ CommandLine train_command_line() {
         "share that a moving average of the consensus keeps in a step, such as 0.999; evaluations score it too, and it "
         "is saved as ema.safetensors; 0: none"},
        {"ema-every", OptionType::kInteger, "10",
-        "steps between two updates of that average, each of which waits for an exchange under way"}});
+        "steps between two updates of that average, each of which waits for an exchange under way. With a method whose "
+        "ranks do not exchange together, all ranks wait for each other then, and it must be given"}});
   std::vector<OptionSpec> rate = Schedule::options();
   rate.push_back(choice("on-drop", {"none", "reset-to-center"}, "none",
                         "step: at each drop of the learning rate, restart workers from the center with new optimizer "

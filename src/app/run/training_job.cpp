@@ -274,10 +274,11 @@ void TrainingJob::build_average() {
       refuse_option(values_, "ema-every", "has no effect without --ema-decay");
     return;
   }
-  if (!traits_.exchanges_together && transport_.size() > 1) {
+  if (!traits_.exchanges_together && transport_.size() > 1 && !values_.given("ema-every")) {
     refuse_option(values_, "ema-decay",
                   "the ranks of --communicator " + values_.text("communicator") +
-                      " do not exchange together, so they would wait for each other at each update of the average");
+                      " do not exchange together, so they wait for each other at each update of the average: say by "
+                      "--ema-every after how many steps that may be, such as 100");
   }
   average_ = std::make_unique<ConsensusAverage>(replica_->device, replica_->parameters.size(), decay, every);
 }

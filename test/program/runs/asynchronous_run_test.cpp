@@ -51,6 +51,17 @@ TEST(AsynchronousRun, has_neither_samples_nor_steps_nor_a_worker_on_ranks_that_k
   EXPECT_EQ(ranks, (std::set<int>{0, 1}));
 }
 
+// All ranks wait for each other at each update of the average, also those that keep the center.
+TEST(AsynchronousRun, has_a_moving_average_if_it_says_how_often) {
+  const Place place;
+  const std::string words = "--ranks 3 --center-ranks 1 --ema-decay 0.9 ";
+  expect_end(64, place.eave(free_run(words)), {"--ema-decay", "--ema-every"});
+  expect_end(0, place.eave(free_run(words + "--ema-every 2 --run-dir free")));
+  expect_end(0, place.eave(free_run(words + "--ema-every 2 --replay free/exchanges.order --run-dir again")));
+  EXPECT_EQ(place.read("again/ema.safetensors"), place.read("free/ema.safetensors"));
+  EXPECT_TRUE(records_of(place, "evaluation", "free").back().contains("ema"));
+}
+
 TEST(AsynchronousRun, with_ranks_that_keep_the_center_goes_on_where_it_ended) {
   const Place place;
   const std::string words = "--ranks 3 --center-ranks 1 --async-order round-robin ";
