@@ -50,14 +50,7 @@ const std::vector<TensorInfo> kTensors = {{"linear1.weight", {5, 16}, 0, 80},
                                           {"linear3.weight", {3, 4}, 144, 12}};
 constexpr std::size_t kArena = 160;
 
-std::vector<float> in_arena(std::uint64_t stream) {
-  std::vector<float> values(kArena);
-  for (const TensorInfo& tensor : kTensors) {
-    const std::vector<float> own = random_floats(static_cast<std::size_t>(tensor.size), stream++);
-    std::ranges::copy(own, values.begin() + tensor.offset);
-  }
-  return values;
-}
+std::vector<float> in_arena(std::uint64_t stream) { return random_arena(kArena, kTensors, stream); }
 
 // The iteration multiplies the rounding errors of a matrix's smallest directions by 3.4 five times.
 constexpr double kTolerance = 1e-4;

@@ -103,14 +103,7 @@ const std::vector<TensorInfo> kOfModel = {{"embed1.weight", {10, 3}, 0, 30},
                                           {"linear2.weight", {4, 10}, 128, 40}};
 constexpr std::size_t kArena = 176;
 
-std::vector<float> in_arena(std::uint64_t stream) {
-  std::vector<float> values(kArena);
-  for (const TensorInfo& tensor : kOfModel) {
-    const std::vector<float> own = random_floats(static_cast<std::size_t>(tensor.size), stream++);
-    std::ranges::copy(own, values.begin() + tensor.offset);
-  }
-  return values;
-}
+std::vector<float> in_arena(std::uint64_t stream) { return random_arena(kArena, kOfModel, stream); }
 
 const Given kGiven = {{"weight-decay", "0.1"}, {"muon-momentum", "0.9"}};
 

@@ -1,6 +1,7 @@
 // Vectors and helpers that the optimizer tests share.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,16 @@ inline std::vector<float> random_floats(std::size_t size, std::uint64_t stream) 
   RandomStream random({.seed = 7, .purpose = Purpose::kTest}, stream);
   std::vector<float> values(size);
   for (float& value : values) value = random.normal();
+  return values;
+}
+
+// An arena of `size` with random values in its tensors and zeros between them. Each tensor takes the next stream.
+inline std::vector<float> random_arena(std::size_t size, const std::vector<TensorInfo>& tensors, std::uint64_t stream) {
+  std::vector<float> values(size);
+  for (const TensorInfo& tensor : tensors) {
+    const std::vector<float> own = random_floats(static_cast<std::size_t>(tensor.size), stream++);
+    std::ranges::copy(own, values.begin() + tensor.offset);
+  }
   return values;
 }
 
