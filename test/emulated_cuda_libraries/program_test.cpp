@@ -33,7 +33,7 @@ TEST_F(OnEmulatedGpu, ranks_that_share_it_end_where_the_cpu_ends) {
   }
 }
 
-// A transformer on text. Muon follows AdamW less closely than the others do: it magnifies rounding errors.
+// A transformer on text. With Muon the devices differ more: its iteration magnifies rounding errors.
 TEST_F(OnEmulatedGpu, a_transformer_ends_where_the_cpu_ends) {
   std::string text;
   for (int line = 0; line < 60; ++line) text += "Line " + std::to_string(line * line) + " of a short text.\n\n";
