@@ -145,6 +145,10 @@ class Communicator {
   // not waited yet, or nullopt if there is none. A rank that now waits for another collective would wait for that
   // exchange too. The answer depends on the calls made, not on what has arrived, so it is equal on all ranks.
   virtual std::optional<std::int64_t> exchange_under_way() const { return std::nullopt; }
+  // The first number of steps, `steps` or more, after which all ranks can wait for each other. It is larger than
+  // `steps` if a rank can do these steps only with the help of an exchange of a later step of another rank, as in a
+  // replay of an asynchronous run. Call it after begin(); the answer is equal on all ranks.
+  virtual std::int64_t next_meeting(std::int64_t steps) const { return steps; }
   // Collective. Waits for everything in flight. Only consensus(), costs() and report() may be called afterwards.
   virtual void finish() = 0;
   // Called after finish(), or between a consensus and the next step. In the second case `order` is still empty, and

@@ -85,6 +85,7 @@ void AsyncCenter::begin(const ReplicaView& replica) {
                                             count_text(settings_.log->shards, "shard") + ", and here it has " +
                                             std::to_string(layout_->shards()) + "; repeat that run's settings");
   }
+  if (settings_.log) even_ = even_exchanges(*settings_.log);
   message_ = replica.device->allocate(size);
   if (replica.device->kind() != DeviceKind::kCpu) shown_ = replica.device->allocate(size);
   for (std::size_t i = 0; i < vectors_.count; ++i) {
@@ -191,6 +192,12 @@ std::vector<Slice> AsyncCenter::state() {
   std::vector<Slice> state;
   for (Buffer& snapshot : snapshots_) state.push_back(snapshot.slice());
   return state;
+}
+
+std::int64_t AsyncCenter::next_meeting(std::int64_t steps) const {
+  const auto is_even = [this](std::int64_t exchanges) { return even_[static_cast<std::size_t>(exchanges)]; };
+  while (settings_.log && steps < settings_.steps && !is_even(exchanges_before(steps, settings_))) ++steps;
+  return steps;
 }
 
 void AsyncCenter::finish() {

@@ -57,6 +57,7 @@ class AsyncCenter : public Communicator {
   ConstSlice consensus() override;
   std::vector<Slice> state() override;
   std::vector<Slice> common_state() override { return AsyncCenter::state(); }  // the center's vectors
+  std::int64_t next_meeting(std::int64_t steps) const override;
   void finish() override;
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
   ExchangeReport report() const override { return report_; }
@@ -114,6 +115,7 @@ class AsyncCenter : public Communicator {
   std::unique_ptr<CenterShards> shards_;  // nullptr until the first step
   Buffer shown_;                          // if the device is not the CPU: a copy of the consensus on the device
   Buffer message_;                        // on the device
+  std::vector<bool> even_;                // in a replay: even_exchanges() of its log
   EncodedMessage encoded_;
   std::vector<ServiceRequest> requests_;
   Pending exchange_;

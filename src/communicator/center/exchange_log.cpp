@@ -140,6 +140,20 @@ ExchangeLog read_exchange_log(const std::filesystem::path& path) {
   return log;
 }
 
+std::vector<bool> even_exchanges(const ExchangeLog& log) {
+  const auto workers = static_cast<std::size_t>(log.workers), exchanges = static_cast<std::size_t>(log.exchanges);
+  std::vector<bool> even(exchanges / workers + 1, true);
+  for (std::size_t shard = 0; shard < static_cast<std::size_t>(log.shards); ++shard) {
+    std::vector<std::size_t> done(workers);
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < exchanges; ++i) {
+      most = std::max(most, ++done[log.order[shard * exchanges + i]]);
+      if ((i + 1) % workers == 0 && most > (i + 1) / workers) even[(i + 1) / workers] = false;
+    }
+  }
+  return even;
+}
+
 void require_same_run(const ExchangeLog& log, const Settings& settings, std::int64_t workers,
                       const std::filesystem::path& path) {
   const auto refuse = [&](const std::string& there, const std::string& here) {

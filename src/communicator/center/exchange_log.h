@@ -27,6 +27,10 @@ std::string encode(const ExchangeLog& log);
 // Throws Error: kInputMissing, kInputOutput, or kBadData if the file is no such log, truncated or altered.
 ExchangeLog read_exchange_log(const std::filesystem::path& path);
 
+// Entry k, for k = 0 … exchanges of a worker: whether each shard had k exchanges with every worker, at some moment.
+// Only then can all workers stop after k exchanges each.
+std::vector<bool> even_exchanges(const ExchangeLog& log);
+
 // Throws Error(kUsage) if `log` belongs to a run with other settings. The message names the first that differs.
 void require_same_run(const ExchangeLog& log, const Settings& settings, std::int64_t workers,
                       const std::filesystem::path& path);

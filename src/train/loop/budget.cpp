@@ -29,7 +29,7 @@ bool EvaluationShares::ends_share(std::int64_t index) const {
   return (index + 1) * plan_.evaluations / plan_.steps > index * plan_.evaluations / plan_.steps;
 }
 
-bool EvaluationShares::asks_after(std::int64_t index) const { return plan_.evaluations > 0 && index == asks_after_; }
+bool EvaluationShares::asks_after(std::int64_t index) const { return plan_.evaluations > 0 && index >= asks_after_; }
 
 bool EvaluationShares::is_due(std::int64_t index, const BudgetState& reached) {
   if (plan_.evaluations <= 0) return false;

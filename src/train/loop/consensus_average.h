@@ -20,10 +20,12 @@ class ConsensusAverage {
   ConsensusAverage(Device& device, std::size_t size, double decay, std::int64_t every)
       : device_(device), decay_(decay), every_(every), average_(device.allocate(size)), rest_(device.allocate(size)) {}
 
+  bool is_due(std::int64_t index) const { return index == 0 || (index + 1) % every_ == 0; }
+
   // Collective, after every step, from step 0 on. When the average is due, this asks for the consensus, so it waits for
   // an exchange in flight.
   void after_step(std::int64_t index, Communicator& communicator) {
-    if (index > 0 && (index + 1) % every_ != 0) return;
+    if (!is_due(index)) return;
     // The second time comes after one step less than the others.
     const std::int64_t last = index + 1 == every_ ? 1 : index + 1 - every_;
     const double share = index == 0 ? 1 : 1 - std::pow(decay_, static_cast<double>(index + 1 - last));

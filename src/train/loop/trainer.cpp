@@ -49,7 +49,7 @@ class Loop {
     const bool has_ended = plan_.has_ended || plan_.first_step == plan_.steps;
     if (has_ended) end_again();
     for (std::int64_t index = plan_.first_step; index < plan_.steps && !has_ended; ++index) {
-      if (parts_.leave && !parts_.leave->may_begin(index)) leave();
+      if (parts_.leave && !parts_.leave->may_begin(index) && can_meet_after(index)) leave();
       be_in(Section::kStep, index + 1);
       const bool is_over = run_step(index);
       keep_checkpoint(index, is_over);
@@ -72,6 +72,21 @@ class Loop {
     log_.begin(progress);
     checkpoints_.begin(progress);
     steps_.begin(progress);
+    check_meetings();
+  }
+
+  bool can_meet_after(std::int64_t steps) const { return parts_.communicator.next_meeting(steps) == steps; }
+
+  void check_meetings() const {
+    for (std::int64_t steps = plan_.first_step + 1; steps < plan_.steps; ++steps) {
+      const bool meets = meets_after(steps - 1) || checkpoints_.meets_after(steps) ||
+                         (parts_.average != nullptr && parts_.average->is_due(steps - 1));
+      if (!meets || can_meet_after(steps)) continue;
+      throw AgreedError(ExitCode::kUsage,
+                        "ranks cannot wait for each other after step " + std::to_string(steps) +
+                            " of this replay, because one of them needs an exchange of a later step of another; give "
+                            "the recorded run's --evaluate-every, --checkpoint-every and --stop-after-time");
+    }
   }
 
   // If the ranks of one host share memory, averaged gradients are added up in place there. This happens here, and not
@@ -213,7 +228,7 @@ class Loop {
   bool meets_after(std::int64_t index) const { return ends_part(index) || asks_for_budget(index); }
   bool asks_for_budget(std::int64_t index) const {
     if (plan_.stop_after_seconds <= 0 && plan_.stop_after_bytes <= 0) return false;
-    return (index + 1) % plan_.ask_every_steps == 0 || shares_.asks_after(index);
+    return (index + 1) % plan_.ask_every_steps == 0 || (shares_.asks_after(index) && can_meet_after(index + 1));
   }
 
   // Whether an evaluation follows this step.

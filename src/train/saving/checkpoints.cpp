@@ -52,7 +52,7 @@ Checkpoints::Checkpoints(const TrainingParts& parts, const TrainingPlan& plan, c
 void Checkpoints::begin(const TrainingProgress& progress) {
   first_step_ = progress.steps;
   began_ = last_ = Clock::now();
-  if (is_on() && plan_.every_seconds > 0) next_meeting_ = first_step_ + kFirstMeeting;
+  if (is_on() && plan_.every_seconds > 0) meet_from(first_step_ + kFirstMeeting);
 }
 
 bool Checkpoints::meet(const TrainingProgress& progress) {
@@ -138,8 +138,11 @@ void Checkpoints::look(std::int64_t steps) {
   is_due_ = verdict.is_due;
   advance(verdict, all);
   const std::int64_t until = phase_ == Phase::kIdle ? verdict.steps_if_idle : verdict.steps_if_busy;
-  next_meeting_ = until > 0 ? steps + until : 0;
+  next_meeting_ = 0;
+  if (until > 0) meet_from(steps + until);
 }
+
+void Checkpoints::meet_from(std::int64_t steps) { next_meeting_ = parts_.communicator.next_meeting(steps); }
 
 // The common status: busy if a rank is busy, else failed if one has failed, with the message of the first such rank.
 // All else comes from rank 0's report.

@@ -71,6 +71,7 @@ class Checkpoints {
   StoredFile write();
   std::string commit(const Manifest& manifest) const;
   void look(std::int64_t steps);
+  void meet_from(std::int64_t steps);
   void complete();
   Report report(std::int64_t steps);
   void plan_meetings(std::int64_t steps, Report& mine);

@@ -28,6 +28,11 @@ TEST(EasgdAsyncFree, replayed_has_the_same_bits_whatever_the_timing) {
   EXPECT_GT(different, 0) << "free runs all end alike: the replays above show nothing";
 }
 
+TEST(EasgdAsyncReplay, lets_workers_meet_where_all_shards_had_as_many_exchanges_with_each) {
+  const ExchangeLog log = {{}, 2, 2, 8, {1, 0, 0, 1, 0, 0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 1}};
+  EXPECT_EQ(even_exchanges(log), (std::vector<bool>{true, true, false, false, true}));
+}
+
 // eave times the links to choose the length of shards, so the same hosts may seem slow in one run and fast in the next.
 TEST(EasgdAsyncReplay, cuts_the_center_as_the_run_did_whatever_the_links_are_now) {
   const Problem problem{.size = 100000, .steps = 4};

@@ -27,6 +27,20 @@ TEST(AsynchronousRun, is_repeated_bit_for_bit_by_its_order_of_exchanges) {
   }
 }
 
+// The recorded workers need not have had as many exchanges each at any moment but the end of an epoch.
+TEST(AsynchronousRun, that_is_replayed_meets_only_where_its_order_allows_that) {
+  const Place place;
+  std::filesystem::copy(EAVE_SOURCE "/test/program/old_run/exchanges.order", place.path());
+  const std::string words =
+      "train --transport threads --ranks 2 --data synthetic --synthetic-samples 256 --synthetic-test-samples 32 "
+      "--synthetic-size 8 --batch 4 --model 'global_pool; dense classes' --progress off --epochs 1 --communicator "
+      "easgd-async --tau 2 --run-dir run --overwrite --replay exchanges.order ";
+  for (const char* more : {"--evaluate-every 0.5", "--evaluate-every 0.25", "--checkpoint-every 1ms"})
+    expect_end(0, place.eave(words + more));
+  for (const char* more : {"--evaluate-every 0.1875", "--checkpoint-every 6"})
+    expect_end(64, place.eave(words + more), {"cannot wait for each other after step 6 of this replay"});
+}
+
 TEST(AsynchronousRun, refuses_the_order_of_another) {
   const Place place;
   expect_end(0, place.eave(free_run("--ranks 2 --run-dir free")));

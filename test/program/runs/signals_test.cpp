@@ -82,6 +82,18 @@ TEST(Leaving, is_asked_for_by_ctrl_c_and_by_the_end_of_a_terminal_too) {
   }
 }
 
+// Where the workers are when the signal comes, one of them may need an exchange of a later step of the other.
+TEST(Leaving, waits_in_a_replay_until_its_order_lets_all_ranks_stop) {
+  const std::string words =
+      quick("--epochs 100 --evaluate-every 100 --communicator easgd-async --tau 1 --transport threads --ranks 2 ");
+  const Place place;
+  expect_end(0, place.eave(words + "--run-dir free"));
+  Started run(place, words + "--replay free/exchanges.order --shape-compute 5ms --run-dir run");
+  ASSERT_TRUE(run.trains()) << run.says();
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.code(), 75) << run.says();
+}
+
 TEST(Leaving, by_a_second_ctrl_c_ends_at_once) {
   const Place place;
   Started run(place, kLong + "--shape-compute 8s");  // one step takes longer than the test waits
