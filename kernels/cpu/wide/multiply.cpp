@@ -19,8 +19,8 @@ constexpr std::int64_t kTransposedDepth = 1024;
 constexpr std::int64_t kMostDotRows = 64;
 constexpr std::int64_t kLeastDotDepth = 128;
 
-// Panels of b are packed if more strips than this read them.
-constexpr std::int64_t kMostDirectStrips = 40;
+// Multiplied by so many panels of b, a strip of a takes long enough to prefetch the next strip.
+constexpr std::int64_t kFetchPanels = 2;
 
 // Cuts rows into tiles of nearly equal size: the first `longer` tiles have one more row.
 struct Strips {
@@ -73,23 +73,23 @@ class Multiplication {
       }
       pack_panel(j, panel);
       for (std::int64_t s = 0; s < strips_.count; ++s) {
-        const std::int64_t rows = strips_.size(s);
-        multiply(s, j, 1, {strips + strips_.begin(s) * depth_, rows, 1}, {panel, kPanel, 0}, {next_fetch(), kLine, 0});
+        multiply(s, j, 1, {strips + strips_.begin(s) * depth_, 1}, {panel, 0}, next_fetch(1));
       }
     }
   }
 
-  // For products whose larger operand is a. A strip is read once for each panel, too rarely to be packed. The exception
-  // is a transposed a and a single panel: its rows come from far apart, and copying waits for more of them at once.
+  // For products whose larger operand is a. Its rows are read in place: packing them would cost more. A transposed a is
+  // packed, because its values would come from as many places as the depth has steps.
   void stream_strips() {
     const std::int64_t whole = p_.columns / kPanel;  // the last columns need a panel that is filled up
-    const bool direct = kInPlace && !p_.b_transposed && strips_.count <= kMostDirectStrips;
-    for (std::int64_t j = direct ? whole : 0; j < panels_; ++j) pack_panel(j, scratch_ + j * depth_ * kPanel);
-    const Walk b = direct ? Walk{p_.b + begin_ * p_.b_stride, p_.b_stride, kPanel} : packed(0);
-    const bool packs = !kInPlace || (p_.a_transposed && panels_ == 1);
+    for (std::int64_t j = 0; j < panels_; ++j) pack_panel(j, scratch_ + j * depth_ * kPanel);
+    set_fetch(p_.b + (begin_ + depth_) * p_.b_stride, last_ || p_.b_transposed ? 0 : depth_ * p_.b_stride);
+    const bool packs = !kInPlace || p_.a_transposed;
+    const std::int64_t first = p_.a_transposed ? smaller(whole, kFetchPanels) : whole;
     for (std::int64_t s = 0; s < strips_.count; ++s) {
-      const Walk a = packs ? pack_strip(s, scratch_ + panels_ * depth_ * kPanel) : strip_in_place(s);
-      if (whole > 0) multiply(s, 0, whole, a, b, packs ? nothing_to_fetch() : next_strip(s + 1));
+      const Strip a = packs ? pack_strip(s, scratch_ + panels_ * depth_ * kPanel) : Strip{strip(s), p_.a_stride};
+      if (first > 0) multiply(s, 0, first, a, packed(0), next_strip(s + 1));
+      if (first < whole) multiply(s, first, whole - first, a, packed(first), next_fetch(whole - first));
       if (whole < panels_) multiply(s, whole, 1, a, packed(whole), nothing_to_fetch());
     }
   }
@@ -97,25 +97,24 @@ class Multiplication {
   // The memory to prefetch while the strip before it is multiplied. A row of a transposed a often begins in a line that
   // the strip before has read, so the line of the row's end is fetched: of even rows by even panels of b, of odd rows
   // by odd panels.
-  Walk next_strip(std::int64_t s) const {
-    if (s == strips_.count) return nothing_to_fetch();
-    const Walk a = strip_in_place(s);
-    return p_.a_transposed ? Walk{a.from + strips_.size(s) - 1, kSteps * a.step, a.step}
-                           : Walk{a.from, kLine, depth_ / kSteps * kLine};
+  Fetch next_strip(std::int64_t s) const {
+    if (!kInPlace || s == strips_.count) return nothing_to_fetch();
+    return p_.a_transposed ? Fetch{strip(s) + strips_.size(s) - 1, kSteps * p_.a_stride, p_.a_stride}
+                           : lines_from(strip(s));
   }
 
-  Walk nothing_to_fetch() const { return {scratch_, 0, 0}; }  // memory that is cached anyway
-  Walk packed(std::int64_t j) const { return {scratch_ + j * depth_ * kPanel, kPanel, depth_ * kPanel}; }
-  Walk strip_in_place(std::int64_t s) const {
-    const std::int64_t row = strips_.begin(s), stride = p_.a_stride;
-    return p_.a_transposed ? Walk{p_.a + begin_ * stride + row, stride, 1}
-                           : Walk{p_.a + begin_ + row * stride, 1, stride};
+  Fetch lines_from(const float* from) const { return {from, kLine, depth_ / kSteps * kLine}; }
+  Fetch nothing_to_fetch() const { return {scratch_, 0, 0}; }  // memory that is cached anyway
+  Panels packed(std::int64_t j) const { return {scratch_ + j * depth_ * kPanel, depth_ * kPanel}; }
+  const float* strip(std::int64_t s) const {
+    const std::int64_t row = strips_.begin(s);
+    return p_.a_transposed ? p_.a + begin_ * p_.a_stride + row : p_.a + begin_ + row * p_.a_stride;
   }
 
-  Walk pack_strip(std::int64_t s, float* into) const {
+  Strip pack_strip(std::int64_t s, float* into) const {
     const std::int64_t rows = strips_.size(s);
-    (p_.a_transposed ? pack_narrow : pack_turned)(strip_in_place(s).from, p_.a_stride, depth_, rows, into, rows);
-    return {into, rows, 1};
+    (p_.a_transposed ? pack_narrow : pack_turned)(strip(s), p_.a_stride, depth_, rows, into, rows);
+    return {into, 1};
   }
 
   void pack_panel(std::int64_t j, float* into) const {
@@ -137,16 +136,16 @@ class Multiplication {
     fetch_end_ = from + count;
   }
 
-  // The address from which the next tile prefetches. After the end, it is memory that is cached anyway.
-  const float* next_fetch() {
-    if (fetch_ >= fetch_end_) return scratch_;
-    const float* from = fetch_;
-    fetch_ += depth_ / kSteps * kLine;
-    return from;
+  // What the next tiles of `panels` panels prefetch.
+  Fetch next_fetch(std::int64_t panels) {
+    if (fetch_ >= fetch_end_) return nothing_to_fetch();
+    const Fetch fetch = lines_from(fetch_);
+    fetch_ += panels * fetch.next;
+    return fetch;
   }
 
-  void multiply(std::int64_t s, std::int64_t j, std::int64_t count, const Walk& a, const Walk& b,
-                const Walk& fetch) const {
+  void multiply(std::int64_t s, std::int64_t j, std::int64_t count, const Strip& a, const Panels& b,
+                const Fetch& fetch) const {
     const std::int64_t column = j * kPanel, columns = p_.columns - column;
     float* c = p_.c + strips_.begin(s) * p_.c_stride + column;
     const float* bias = last_ && p_.bias != nullptr ? p_.bias + column : nullptr;

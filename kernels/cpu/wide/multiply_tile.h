@@ -13,31 +13,45 @@ constexpr int kTileRows = kWidth == 16 ? 14 : 6;
 constexpr std::int64_t kPanel = kTileVectors * kWidth;  // columns
 constexpr std::int64_t kLine = 16;                      // floats in a cache line
 
-constexpr std::int64_t kSteps = 2;  // steps of the depth that are unrolled
-// Whether a and b may be read where the caller stores them. Tiles of narrow vectors have few multiply-adds for each
+constexpr int kSteps = 2;  // steps of the depth that are unrolled; 1, 4 and 8 are slower
+// Whether rows of a may be read where the caller stores them. Tiles of narrow vectors have few multiply-adds for each
 // step of the depth, and the steps of several pointers would cost more than packing.
 constexpr bool kInPlace = kWidth == 16;
 // From this depth on, a tile takes so long that prefetching c pays.
 constexpr std::int64_t kFetchedDepth = 80;
 
-// The place of a part of a or b, packed or (kInPlace) as the caller stores it. Also the place of memory to prefetch.
-struct Walk {
+// A strip of a. In place, its rows are `stride` apart and contiguous. Packed (stride 1), a step of the depth has one
+// value of each row.
+struct Strip {
   const float* from;
-  std::int64_t step;  // from one step of the depth to the next; prefetching takes a step once per kSteps
-  std::int64_t next;  // from one row of a to the next, otherwise from one panel of b to the next
+  std::int64_t stride;
+};
+
+// Packed panels of b.
+struct Panels {
+  const float* from;
+  std::int64_t next;  // from one panel to the next
+};
+
+// Memory to prefetch, one line per kSteps; more would fill the queue of loads.
+struct Fetch {
+  const float* from;
+  std::int64_t step;  // from one line to the next
+  std::int64_t next;  // from the first line of one panel to that of the next panel
 };
 
 // A strip of a times `count` panels of b.
 struct Tile {
   std::int64_t depth;
-  Walk a, b;
+  Strip a;
+  Panels b;
   std::int64_t count;
   float* c;
   std::int64_t c_stride;
   bool accumulate;
   const float* bias;  // for the columns of all panels, or nullptr
   bool relu;
-  Walk fetch;  // one line per kSteps; more would fill the queue of loads
+  Fetch fetch;
 };
 
 template <int kRows, int kVectors>
@@ -45,52 +59,59 @@ struct Sums {
   Vector at[kRows][kVectors];
 };
 
-// Every fourth row of a has a pointer of its own; the others are addressed from it. So few registers serve all rows.
 template <int kRows>
-struct RowsOfA {
-  static constexpr int kPointers = kInPlace ? (kRows + 3) / 4 : 1;
-  explicit RowsOfA(const Walk& a) : step(a.step), next(a.next), three(3 * a.next) {
+struct PackedRows {
+  explicit PackedRows(const Strip& a) : at(a.from) {}
+  float value(int row, int step) const { return at[step * kRows + row]; }
+  void advance(int steps) { at += steps * kRows; }
+  const float* at;
+};
+
+// Every fourth row has a pointer of its own; the others are addressed from it. So few registers serve all rows.
+template <int kRows>
+struct RowsInPlace {
+  static constexpr int kPointers = (kRows + 3) / 4;
+  explicit RowsInPlace(const Strip& a) : stride(a.stride), three(3 * a.stride) {
     EAVE_UNROLL for (int i = 0; i < kPointers; ++i) {
-      at[i] = a.from + 4 * i * next;
+      at[i] = a.from + 4 * i * stride;
       asm("" : "+r"(at[i]));  // the compiler must not compute it anew from the first one
     }
     asm("" : "+r"(three));
   }
-  float value(int row) const {
-    if constexpr (!kInPlace) return at[0][row];
-    const float* const from = at[row / 4];
-    return row % 4 == 3 ? from[three] : from[row % 4 * next];
+  float value(int row, int step) const {
+    const float* const from = at[row / 4] + step;
+    return row % 4 == 3 ? from[three] : from[row % 4 * stride];
   }
-  void advance() { EAVE_UNROLL for (int i = 0; i < kPointers; ++i) at[i] += kInPlace ? step : kRows; }
+  void advance(int steps) { EAVE_UNROLL for (int i = 0; i < kPointers; ++i) at[i] += steps; }
   const float* at[kPointers];
-  std::int64_t step, next, three;
+  std::int64_t stride, three;
 };
 
-template <int kRows, int kVectors>
-EAVE_INLINE void multiply_step(const RowsOfA<kRows>& a, const float* b, Sums<kRows, kVectors>& sums) {
+template <int kRows, int kVectors, class Rows>
+EAVE_INLINE void multiply_step(const Rows& a, int step, const float* b, Sums<kRows, kVectors>& sums) {
   Vector y[kVectors];
-  EAVE_UNROLL for (int v = 0; v < kVectors; ++v) y[v] = load(b + v * kWidth);
+  EAVE_UNROLL for (int v = 0; v < kVectors; ++v) y[v] = load(b + step * kPanel + v * kWidth);
   EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
-    const Vector x = broadcast(a.value(i));
+    const Vector x = broadcast(a.value(i, step));
     EAVE_UNROLL for (int v = 0; v < kVectors; ++v) sums.at[i][v] += x * y[v];
   }
 }
 
-template <int kRows, int kVectors>
+template <int kRows, int kVectors, class Rows>
 EAVE_INLINE void multiply_panel(const Tile& tile, std::int64_t panel, Sums<kRows, kVectors>& sums) {
   EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
     EAVE_UNROLL for (int v = 0; v < kVectors; ++v) sums.at[i][v] = Vector{};
   }
-  RowsOfA<kRows> a(tile.a);
+  Rows a(tile.a);
   const float* b = tile.b.from + panel * tile.b.next;
-  const std::int64_t b_step = kInPlace ? tile.b.step : kPanel;
   const float* fetch = tile.fetch.from + panel * tile.fetch.next;
-  std::int64_t k = 0;
-  for (; k + kSteps <= tile.depth; k += kSteps, fetch += tile.fetch.step) {
-    EAVE_UNROLL for (int step = 0; step < kSteps; ++step, a.advance(), b += b_step) multiply_step(a, b, sums);
+  std::int64_t left = tile.depth;
+  for (; left >= kSteps; left -= kSteps, b += kSteps * kPanel, fetch += tile.fetch.step) {
     __builtin_prefetch(fetch, 0, 2);
+    EAVE_UNROLL for (int step = 0; step < kSteps; ++step) multiply_step(a, step, b, sums);
+    a.advance(kSteps);
   }
-  for (; k < tile.depth; ++k, a.advance(), b += b_step) multiply_step(a, b, sums);
+  for (; left > 0; --left, b += kPanel, a.advance(1)) multiply_step(a, 0, b, sums);
 }
 
 // Prefetches c while the sums are computed. Otherwise writing the sums would wait for lines from beyond the caches.
@@ -127,14 +148,14 @@ __attribute__((noinline)) void finish_panel(float* c, std::int64_t c_stride, int
   }
 }
 
-template <int kRows, int kVectors>
+template <int kRows, int kVectors, template <int> class Rows>
 void multiply_tile(const Tile& tile) {
   const Tile t = tile;
   for (std::int64_t j = 0; j < t.count; ++j) {
     float* const c = t.c + j * kPanel;
     if (t.depth >= kFetchedDepth) fetch_target<kRows, kVectors>(c, t.c_stride);
     Sums<kRows, kVectors> sums;
-    multiply_panel(t, j, sums);
+    multiply_panel<kRows, kVectors, Rows<kRows>>(t, j, sums);
     store_sums(c, t.c_stride, t.accumulate, sums);
     if (t.bias != nullptr || t.relu) {
       finish_panel(c, t.c_stride, kRows, kVectors, t.bias == nullptr ? nullptr : t.bias + j * kPanel, t.relu);
@@ -142,16 +163,20 @@ void multiply_tile(const Tile& tile) {
   }
 }
 
-template <int kVectors, int... kIndex>
+template <int kVectors, template <int> class Rows, int... kIndex>
 EAVE_INLINE void choose_tile(const Tile& tile, std::int64_t rows, std::integer_sequence<int, kIndex...>) {
-  static constexpr void (*kKernels[])(const Tile&) = {multiply_tile<kIndex + 1, kVectors>...};
+  static constexpr void (*kKernels[])(const Tile&) = {multiply_tile<kIndex + 1, kVectors, Rows>...};
   kKernels[rows - 1](tile);
 }
 
 // Multiplies `rows` ≤ kTileRows rows by kVectors vectors of the panel.
 template <int kVectors>
 EAVE_INLINE void multiply_rows(const Tile& tile, std::int64_t rows) {
-  choose_tile<kVectors>(tile, rows, std::make_integer_sequence<int, kTileRows>{});
+  constexpr std::make_integer_sequence<int, kTileRows> kAll{};
+  if constexpr (kInPlace) {
+    if (tile.a.stride != 1) return choose_tile<kVectors, RowsInPlace>(tile, rows, kAll);
+  }
+  choose_tile<kVectors, PackedRows>(tile, rows, kAll);
 }
 
 }  // namespace
