@@ -34,20 +34,24 @@ def require(eave):
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: no program {eave}; build it with mpi_launch/quickstart")
 
 
+def environment():
+    """The variables that programs get: those of this process but OURS, one thread, and mpirun allowed as root."""
+    inherited = {name: value for name, value in os.environ.items() if name not in OURS}
+    return {**inherited, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+
+
 def run_command(command, limit_s=None):
     """Runs `command` and returns its output. If it fails, this program exits. After `limit_s` seconds the command and
     all processes that it started are killed, which counts as a failure."""
-    inherited = {name: value for name, value in os.environ.items() if name not in OURS}
-    environment = {**inherited, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                   "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
     command = list(map(str, command))
     if limit_s is not None:
-        ended = limited.execute(command, limit_s, environment | dict.fromkeys(OURS))
+        ended = limited.execute(command, limit_s, environment() | dict.fromkeys(OURS))
         if ended.code != 0:
             what = f"was not done after {limit_s:.0f} s" if ended.code == limited.AT_LIMIT else f"ended with {ended.code}"
             sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {' '.join(command)} {what}:\n{ended.text}")
         return ended.text
-    ended = subprocess.run(command, capture_output=True, text=True, env=environment)
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment())
     if ended.returncode != 0:
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {' '.join(command)} ended with {ended.returncode}:\n{ended.stderr}")
     return ended.stdout
