@@ -145,6 +145,8 @@ class Communicator {
   // not waited yet, or nullopt if there is none. A rank that now waits for another collective would wait for that
   // exchange too. The answer depends on the calls made, not on what has arrived, so it is equal on all ranks.
   virtual std::optional<std::int64_t> exchange_under_way() const { return std::nullopt; }
+  // Whether exchanges follow the order of an earlier run. If not, next_meeting(steps) is always `steps`.
+  virtual bool follows_recorded_order() const { return false; }
   // The first number of steps, `steps` or more, after which all ranks can wait for each other. It is larger than
   // `steps` if a rank can do these steps only with the help of an exchange of a later step of another rank, as in a
   // replay of an asynchronous run. Call it after begin(); the answer is equal on all ranks.

@@ -57,6 +57,7 @@ class AsyncCenter : public Communicator {
   ConstSlice consensus() override;
   std::vector<Slice> state() override;
   std::vector<Slice> common_state() override { return AsyncCenter::state(); }  // the center's vectors
+  bool follows_recorded_order() const override { return settings_.log != nullptr; }
   std::int64_t next_meeting(std::int64_t steps) const override;
   void finish() override;
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
