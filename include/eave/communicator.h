@@ -148,8 +148,8 @@ class Communicator {
   // Whether exchanges follow the order of an earlier run. If not, next_meeting(steps) is always `steps`.
   virtual bool follows_recorded_order() const { return false; }
   // The first number of steps, `steps` or more, after which all ranks can wait for each other. It is larger than
-  // `steps` if a rank can do these steps only with the help of an exchange of a later step of another rank, as in a
-  // replay of an asynchronous run. Call it after begin(); the answer is equal on all ranks.
+  // `steps` if the recorded order makes one rank wait in these steps for an exchange that another rank starts in a
+  // later step. Call it after begin(); the answer is equal on all ranks.
   virtual std::int64_t next_meeting(std::int64_t steps) const { return steps; }
   // Collective. Waits for everything in flight. Only consensus(), costs() and report() may be called afterwards.
   virtual void finish() = 0;

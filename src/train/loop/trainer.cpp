@@ -77,7 +77,7 @@ class Loop {
 
   bool can_meet_after(std::int64_t steps) const { return parts_.communicator.next_meeting(steps) == steps; }
 
-  // A run may have more steps than can be looked at one by one; one that follows a recorded order has not.
+  // Looks at every step. A run that follows a recorded order has few enough for that; one that time ends may not.
   void check_meetings() const {
     if (!parts_.communicator.follows_recorded_order()) return;
     for (std::int64_t steps = plan_.first_step + 1; steps < plan_.steps; ++steps) {

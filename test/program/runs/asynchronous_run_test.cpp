@@ -27,7 +27,7 @@ TEST(AsynchronousRun, is_repeated_bit_for_bit_by_its_order_of_exchanges) {
   }
 }
 
-// The recorded workers need not have had as many exchanges each at any moment but the end of an epoch.
+// In this order, at no moment have both workers done exactly the exchanges of 6 steps. For 8 and 16 steps they have.
 TEST(AsynchronousRun, that_is_replayed_meets_only_where_its_order_allows_that) {
   const Place place;
   std::filesystem::copy(EAVE_SOURCE "/test/program/old_run/exchanges.order", place.path());

@@ -82,7 +82,7 @@ TEST(Leaving, is_asked_for_by_ctrl_c_and_by_the_end_of_a_terminal_too) {
   }
 }
 
-// Where the workers are when the signal comes, one of them may need an exchange of a later step of the other.
+// In a recorded order, one worker may need an exchange of a later step of the other. Both cannot stop before that.
 TEST(Leaving, waits_in_a_replay_until_its_order_lets_all_ranks_stop) {
   const std::string words =
       quick("--epochs 100 --evaluate-every 100 --communicator easgd-async --tau 1 --transport threads --ranks 2 ");
