@@ -6,6 +6,7 @@
 
 #include "eave/check.h"
 #include "kernels/cpu/gradient_passes.h"
+#include "kernels/cpu/square_sums.h"
 
 namespace eave::flat {
 namespace {
@@ -36,11 +37,11 @@ void copy(Slice into, ConstSlice from) {
 
 void fill(Slice values, float value) { view(values) = value; }
 
-double norm(ConstSlice values) { return std::sqrt(view(values).cast<double>().square().sum()); }
+double norm(ConstSlice values) { return std::sqrt(cpu::sum_of_squares(values.data(), values.size())); }
 
 double distance(ConstSlice a, ConstSlice b) {
   check_same_size(a.size(), b.size());
-  return std::sqrt((view(a).cast<double>() - view(b).cast<double>()).square().sum());
+  return std::sqrt(cpu::sum_of_squared_differences(a.data(), b.data(), a.size()));
 }
 
 bool all_finite(ConstSlice values) { return cpu::all_finite(values.data(), values.size()); }
