@@ -7,7 +7,7 @@
 #elif defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define EAVE_MULTIVERSION __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
-#define EAVE_MULTIVERSION __attribute__((target_clones("avx512f", "avx2", "default")))
+#define EAVE_MULTIVERSION __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
 #endif
 
 // For functions that such a function calls: they must be compiled as part of it.

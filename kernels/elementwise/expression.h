@@ -14,8 +14,9 @@
 // Tests compare both with the formula in double: a row of test/device/activation_reference.h, or two functions of a
 // word without a parameter, `static double exact(double x)` and `static double exact_slope(double x)`.
 //
-// Rules: no branches (selections vectorise), only the functions of kernels/elementwise/math.h, no fused multiply-add.
-// Then all vector widths and both devices give the same bits. NaN gives NaN, and infinities give the limits.
+// Rules: no branches (selections vectorise), only the functions of kernels/elementwise/math.h, and no fused
+// multiply-add but fused(). Then all vector widths and both devices give the same bits. NaN gives NaN, and infinities
+// give the limits.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +48,15 @@ EAVE_ANY_DEVICE float magnitude(float x) { return float_of(bits_of(x) & 0x7fffff
 // `value`, which is not negative, with the sign of x.
 EAVE_ANY_DEVICE float with_sign_of(float x, float value) {
   return float_of(bits_of(value) | (bits_of(x) & 0x80000000u));
+}
+
+// a · b + c, rounded once. A CPU without the instruction calls the C library, which gives the same bits slowly.
+EAVE_ANY_DEVICE float fused(float a, float b, float c) {
+#if defined(__CUDA_ARCH__)
+  return __fmaf_rn(a, b, c);
+#else
+  return __builtin_fmaf(a, b, c);
+#endif
 }
 
 // NaN passes both.

@@ -14,7 +14,7 @@ struct Gelu {
   EAVE_ANY_DEVICE float backward(float x, float d_output) const {
     const Normal at = normal(x);
     const float within = with_sign_of(x, at_most(kNormalEnd, magnitude(x)));
-    return d_output * (at.share + within * (at.bell * 0.398942280f));  // 1 / √(2π)
+    return d_output * fused(within, at.bell * 0.398942280f, at.share);  // 1 / √(2π)
   }
 };
 

@@ -14,12 +14,12 @@ struct GeluTanh {
   static constexpr float kFar = 11.0f;             // from here on, 1 / (1 + e^2z) is 0
   EAVE_ANY_DEVICE float forward(float x) const {
     const float bounded = at_least(-kFar, x);
-    return bounded * logistic(bounded * (kLinear + kCubic * (bounded * bounded)));
+    return bounded * logistic(bounded * fused(kCubic, bounded * bounded, kLinear));
   }
   EAVE_ANY_DEVICE float backward(float x, float d_output) const {
     const float bounded = at_most(kFar, at_least(-kFar, x)), square = bounded * bounded;
-    const Logistic at = split_logistic(bounded * (kLinear + kCubic * square));
-    return d_output * (at.share * (1.0f + at.rest * (bounded * (kLinear + kSlope * square))));
+    const Logistic at = split_logistic(bounded * fused(kCubic, square, kLinear));
+    return d_output * (at.share * fused(at.rest, bounded * fused(kSlope, square, kLinear), 1.0f));
   }
 };
 

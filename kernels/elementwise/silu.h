@@ -15,7 +15,7 @@ struct Silu {
   EAVE_ANY_DEVICE float backward(float x, float d_output) const {
     const float bounded = at_most(kFar, at_least(-kFar, x));
     const Logistic at = split_logistic(bounded);
-    return d_output * (at.share * (1.0f + bounded * at.rest));
+    return d_output * (at.share * fused(bounded, at.rest, 1.0f));
   }
 };
 

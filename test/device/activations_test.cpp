@@ -5,10 +5,13 @@
 // Results near the smallest normal number may be flushed to zero.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "kernels/cpu/activation.h"
+#include "kernels/elementwise/math.h"
 #include "test/device/activation_reference.h"
 
 namespace eave {
@@ -140,6 +143,15 @@ TEST_P(Activations, work_in_place) {
 
 INSTANTIATE_TEST_SUITE_P(Words, Activations, testing::ValuesIn(kActivationWords),
                          [](const auto& which) { return std::string(which.param.name); });
+
+TEST(Exp, is_a_number_from_end_to_end) {
+  for (float x = -90; x < 90; x = x + 0.01f) {
+    const double exact = std::exp(std::min(double{x}, double{88.37f})), found = elementwise::exp(x);
+    EXPECT_NEAR(found, exact, 0x1p-22 * exact + 0x1p-126) << x;
+  }
+  EXPECT_GT(elementwise::exp(kInfinite), 2e38f);
+  EXPECT_EQ(elementwise::exp(-kInfinite), 0);
+}
 
 // Training relies on these bits: a gradient behind a dead relu is 0, not −0, also if it is not finite.
 TEST(Relu, keeps_values_and_gradients_bit_for_bit) {

@@ -11,9 +11,11 @@ namespace eave::cpu {
 namespace {
 
 // The depth that is worked on at a time. A panel of it fits the first-level cache, and all rows of b fit the next one.
-// A transposed b is packed and prefetched in whole rows.
+// A transposed b is packed and prefetched in whole rows. If a is transposed and deep, strips of it that are half as
+// deep leave more of the first-level cache to b.
 constexpr std::int64_t kDepth = 256;
 constexpr std::int64_t kTransposedDepth = 1024;
+constexpr std::int64_t kStripDepth = 128;
 // If there are at most this many rows and the depth is at least this, dot products, which pack nothing, cost less than
 // packing a transposed b.
 constexpr std::int64_t kMostDotRows = 64;
@@ -34,7 +36,8 @@ struct Strips {
 std::int64_t count_panels(const Product& p) { return (p.columns + kPanel - 1) / kPanel; }
 std::int64_t most_depth(const Product& p) {
   // If b has few columns, it is as small with more of its depth packed at a time.
-  return p.b_transposed || p.columns <= kPanel ? kTransposedDepth : kDepth;
+  if (p.b_transposed || p.columns <= kPanel) return kTransposedDepth;
+  return kWidth == 16 && p.a_transposed && p.depth > kDepth ? kStripDepth : kDepth;
 }
 // If a is transposed, c is a gradient of weights, and c is written faster by rows than by columns.
 bool streams_panels(const Product& p) { return p.rows < p.columns && !p.a_transposed; }
