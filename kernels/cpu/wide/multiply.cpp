@@ -2,6 +2,8 @@
 // panels, and a in strips. What is read often is packed first. Weights are read once, from beyond the caches: while one
 // part is multiplied, the next part is prefetched, line by line in memory order, and the hardware's prefetcher joins
 // in.
+#include <unistd.h>
+
 #include "kernels/cpu/wide/multiply_dots.h"
 #include "kernels/cpu/wide/multiply_tile.h"
 #include "kernels/cpu/wide/pack.h"
@@ -24,28 +26,45 @@ constexpr std::int64_t kLeastDotDepth = 128;
 // Multiplied by so many panels of b, a strip of a takes long enough to prefetch the next strip.
 constexpr std::int64_t kFetchPanels = 2;
 
+// Broad tiles are for first-level caches of at least this many bytes, and blocks of b of at most this many floats.
+constexpr long kBroadTilesCache = 48 << 10;
+constexpr std::int64_t kMostBroadBlock = 192 << 10;
+
 // Cuts rows into tiles of nearly equal size: the first `longer` tiles have one more row.
 struct Strips {
-  explicit Strips(std::int64_t rows)
-      : count((rows + kTileRows - 1) / kTileRows), shorter_rows(rows / count), longer(rows % count) {}
+  Strips(std::int64_t rows, std::int64_t most)
+      : count((rows + most - 1) / most), shorter_rows(rows / count), longer(rows % count) {}
   std::int64_t begin(std::int64_t strip) const { return strip * shorter_rows + smaller(strip, longer); }
   std::int64_t size(std::int64_t strip) const { return shorter_rows + (strip < longer ? 1 : 0); }
   std::int64_t count, shorter_rows, longer;
 };
 
-std::int64_t count_panels(const Product& p) { return (p.columns + kPanel - 1) / kPanel; }
+template <class Size>
+std::int64_t count_panels(const Product& p) {
+  return (p.columns + Size::kPanel - 1) / Size::kPanel;
+}
 std::int64_t most_depth(const Product& p) {
   // If b has few columns, it is as small with more of its depth packed at a time.
-  if (p.b_transposed || p.columns <= kPanel) return kTransposedDepth;
+  if (p.b_transposed || p.columns <= NarrowTiles::kPanel) return kTransposedDepth;
   return kWidth == 16 && p.a_transposed && p.depth > kDepth ? kStripDepth : kDepth;
 }
 // If a is transposed, c is a gradient of weights, and c is written faster by rows than by columns.
 bool streams_panels(const Product& p) { return p.rows < p.columns && !p.a_transposed; }
 
+// Broad tiles read more of b, from the second-level cache. So they pay if a packed block of b fits there, or if each
+// panel of it meets all strips in turn.
+bool suits_broad_tiles(const Product& p) {
+  static const bool has_large_cache = sysconf(_SC_LEVEL1_DCACHE_SIZE) >= kBroadTilesCache;
+  const std::int64_t block = p.columns * smaller(p.depth, most_depth(p));
+  return kWidth == 16 && has_large_cache && !p.a_transposed && p.columns % BroadTiles::kPanel == 0 &&
+         (streams_panels(p) || block <= kMostBroadBlock);
+}
+
+template <class Size>
 class Multiplication {
  public:
   Multiplication(const Product& product, float* scratch)
-      : p_(product), strips_(product.rows), panels_(count_panels(product)), scratch_(scratch) {}
+      : p_(product), strips_(product.rows, Size::kRows), panels_(count_panels<Size>(product)), scratch_(scratch) {}
 
   void run() {
     const std::int64_t most = most_depth(p_), blocks = (p_.depth + most - 1) / most;
@@ -59,6 +78,8 @@ class Multiplication {
   }
 
  private:
+  static constexpr std::int64_t kPanel = Size::kPanel;
+
   // Begin of a block of the depth: at whole vectors, which pack faster.
   std::int64_t cut(std::int64_t block, std::int64_t blocks) const {
     return block == blocks ? p_.depth : p_.depth * block / blocks / kWidth * kWidth;
@@ -154,12 +175,12 @@ class Multiplication {
     const float* bias = last_ && p_.bias != nullptr ? p_.bias + column : nullptr;
     const Tile tile{depth_, a, b, count, c, p_.c_stride, !first_ || p_.accumulate, bias, last_ && p_.relu, fetch};
     if (columns < kPanel) return multiply_edge(tile, strips_.size(s), columns);
-    multiply_rows<kTileVectors>(tile, strips_.size(s));
+    multiply_rows<Size, Size::kVectors>(tile, strips_.size(s));
   }
 
   // Computes the last columns in a full tile of their own.
   static void multiply_edge(Tile tile, std::int64_t rows, std::int64_t columns) {
-    float c[kTileRows * kPanel] = {}, bias[kPanel] = {};
+    float c[Size::kRows * kPanel] = {}, bias[kPanel] = {};
     float* const target = tile.c;
     const std::int64_t stride = tile.c_stride;
     if (tile.accumulate) pack_straight(target, stride, rows, columns, c, kPanel);
@@ -167,7 +188,7 @@ class Multiplication {
     tile.c = c;
     tile.c_stride = kPanel;
     tile.bias = tile.bias == nullptr ? nullptr : bias;
-    columns > kWidth ? multiply_rows<kTileVectors>(tile, rows) : multiply_rows<1>(tile, rows);
+    columns > kWidth ? multiply_rows<Size, Size::kVectors>(tile, rows) : multiply_rows<Size, 1>(tile, rows);
     for (std::int64_t i = 0; i < rows; ++i) {
       for (std::int64_t k = 0; k < columns; ++k) target[i * stride + k] = c[i * kPanel + k];
     }
@@ -193,11 +214,18 @@ bool suits_dots(const Product& p) {
 std::int64_t EAVE_WIDE(multiply_scratch)(const Product& p) {
   if (suits_dots(p)) return 0;
   const std::int64_t depth = smaller(p.depth, most_depth(p) + kWidth);
-  return depth * (streams_panels(p) ? p.rows + kPanel : count_panels(p) * kPanel + kTileRows) + 2 * kWidth;
+  const bool is_broad = suits_broad_tiles(p);
+  const std::int64_t panel = is_broad ? BroadTiles::kPanel : NarrowTiles::kPanel;
+  const std::int64_t columns = (p.columns + panel - 1) / panel * panel;
+  return depth * (streams_panels(p) ? p.rows + panel : columns + NarrowTiles::kRows) + 2 * kWidth;
 }
 
 void EAVE_WIDE(multiply)(const Product& product, float* scratch) {
-  suits_dots(product) ? multiply_dots(product) : Multiplication(product, scratch).run();
+  if (suits_dots(product)) return multiply_dots(product);
+  if constexpr (kWidth == 16) {
+    if (suits_broad_tiles(product)) return Multiplication<BroadTiles>(product, scratch).run();
+  }
+  Multiplication<NarrowTiles>(product, scratch).run();
 }
 
 }  // namespace eave::cpu

@@ -8,10 +8,21 @@
 namespace eave::cpu {
 namespace {
 
-constexpr int kTileVectors = 2;  // vectors side by side; with the rows they fill the registers
-constexpr int kTileRows = kWidth == 16 ? 14 : 6;
-constexpr std::int64_t kPanel = kTileVectors * kWidth;  // columns
-constexpr std::int64_t kLine = 16;                      // floats in a cache line
+// The sizes of tiles. The sums of a tile, of kRows by kVectors vectors, fill the registers. A panel of b has as many
+// columns as the tile.
+struct NarrowTiles {
+  static constexpr int kVectors = 2;
+  static constexpr int kRows = kWidth == 16 ? 14 : 6;
+  static constexpr std::int64_t kPanel = kVectors * kWidth;
+};
+// For vectors of 16 only. Such a tile loads less for each multiply-add, but more of b.
+struct BroadTiles {
+  static constexpr int kVectors = 4;
+  static constexpr int kRows = 6;
+  static constexpr std::int64_t kPanel = kVectors * kWidth;
+};
+
+constexpr std::int64_t kLine = 16;  // floats in a cache line
 
 constexpr int kSteps = 2;  // steps of the depth that are unrolled; 1, 4 and 8 are slower
 // Whether rows of a may be read where the caller stores them. Tiles of narrow vectors have few multiply-adds for each
@@ -87,7 +98,7 @@ struct RowsInPlace {
   std::int64_t stride, three;
 };
 
-template <int kRows, int kVectors, class Rows>
+template <int kRows, int kVectors, std::int64_t kPanel, class Rows>
 EAVE_INLINE void multiply_step(const Rows& a, int step, const float* b, Sums<kRows, kVectors>& sums) {
   Vector y[kVectors];
   EAVE_UNROLL for (int v = 0; v < kVectors; ++v) y[v] = load(b + step * kPanel + v * kWidth);
@@ -97,7 +108,7 @@ EAVE_INLINE void multiply_step(const Rows& a, int step, const float* b, Sums<kRo
   }
 }
 
-template <int kRows, int kVectors, class Rows>
+template <int kRows, int kVectors, std::int64_t kPanel, class Rows>
 EAVE_INLINE void multiply_panel(const Tile& tile, std::int64_t panel, Sums<kRows, kVectors>& sums) {
   EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
     EAVE_UNROLL for (int v = 0; v < kVectors; ++v) sums.at[i][v] = Vector{};
@@ -108,10 +119,10 @@ EAVE_INLINE void multiply_panel(const Tile& tile, std::int64_t panel, Sums<kRows
   std::int64_t left = tile.depth;
   for (; left >= kSteps; left -= kSteps, b += kSteps * kPanel, fetch += tile.fetch.step) {
     __builtin_prefetch(fetch, 0, 2);
-    EAVE_UNROLL for (int step = 0; step < kSteps; ++step) multiply_step(a, step, b, sums);
+    EAVE_UNROLL for (int step = 0; step < kSteps; ++step) multiply_step<kRows, kVectors, kPanel>(a, step, b, sums);
     a.advance(kSteps);
   }
-  for (; left > 0; --left, b += kPanel, a.advance(1)) multiply_step(a, 0, b, sums);
+  for (; left > 0; --left, b += kPanel, a.advance(1)) multiply_step<kRows, kVectors, kPanel>(a, 0, b, sums);
 }
 
 // Prefetches c while the sums are computed. Otherwise writing the sums would wait for lines from beyond the caches.
@@ -148,14 +159,14 @@ __attribute__((noinline)) void finish_panel(float* c, std::int64_t c_stride, int
   }
 }
 
-template <int kRows, int kVectors, template <int> class Rows>
+template <int kRows, int kVectors, std::int64_t kPanel, template <int> class Rows>
 void multiply_tile(const Tile& tile) {
   const Tile t = tile;
   for (std::int64_t j = 0; j < t.count; ++j) {
     float* const c = t.c + j * kPanel;
     if (t.depth >= kFetchedDepth) fetch_target<kRows, kVectors>(c, t.c_stride);
     Sums<kRows, kVectors> sums;
-    multiply_panel<kRows, kVectors, Rows<kRows>>(t, j, sums);
+    multiply_panel<kRows, kVectors, kPanel, Rows<kRows>>(t, j, sums);
     store_sums(c, t.c_stride, t.accumulate, sums);
     if (t.bias != nullptr || t.relu) {
       finish_panel(c, t.c_stride, kRows, kVectors, t.bias == nullptr ? nullptr : t.bias + j * kPanel, t.relu);
@@ -163,20 +174,20 @@ void multiply_tile(const Tile& tile) {
   }
 }
 
-template <int kVectors, template <int> class Rows, int... kIndex>
+template <class Size, int kVectors, template <int> class Rows, int... kIndex>
 EAVE_INLINE void choose_tile(const Tile& tile, std::int64_t rows, std::integer_sequence<int, kIndex...>) {
-  static constexpr void (*kKernels[])(const Tile&) = {multiply_tile<kIndex + 1, kVectors, Rows>...};
+  static constexpr void (*kKernels[])(const Tile&) = {multiply_tile<kIndex + 1, kVectors, Size::kPanel, Rows>...};
   kKernels[rows - 1](tile);
 }
 
-// Multiplies `rows` ≤ kTileRows rows by kVectors vectors of the panel.
-template <int kVectors>
+// Multiplies `rows` ≤ Size::kRows rows by the first kVectors vectors of each panel.
+template <class Size, int kVectors>
 EAVE_INLINE void multiply_rows(const Tile& tile, std::int64_t rows) {
-  constexpr std::make_integer_sequence<int, kTileRows> kAll{};
+  constexpr std::make_integer_sequence<int, Size::kRows> kAll{};
   if constexpr (kInPlace) {
-    if (tile.a.stride != 1) return choose_tile<kVectors, RowsInPlace>(tile, rows, kAll);
+    if (tile.a.stride != 1) return choose_tile<Size, kVectors, RowsInPlace>(tile, rows, kAll);
   }
-  choose_tile<kVectors, PackedRows>(tile, rows, kAll);
+  choose_tile<Size, kVectors, PackedRows>(tile, rows, kAll);
 }
 
 }  // namespace
