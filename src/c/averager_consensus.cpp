@@ -58,7 +58,7 @@ bool Averager::needs_equal_steps() const {
   const OptionValues& values = options_.values;
   if (!traits().compresses) return false;
   if (!values.entries().contains("async-order")) return true;
-  return values.text("async-order") != "free" || values.has("replay");
+  return values.text("async-order") != "free";
 }
 
 // If no exchange lay between, ranks that have taken different numbers of steps come here without having noticed.

@@ -114,6 +114,8 @@ void refuse_without_effect(const CommunicatorKind& kind, const OptionValues& val
 void refuse_of_trainer(const OptionValues& values) {
   const auto is_given = [&](const char* name) { return values.entries().contains(name) && values.given(name); };
   if (is_given("center-ranks")) throw Error(ExitCode::kUsage, "center-ranks has no effect here: every rank trains");
+  if (is_given("replay"))
+    refuse_option(values, "replay", "repeats a run of eave train; async-order=round-robin makes a job repeatable here");
   if (is_given("worker-momentum") && values.text("worker-momentum") != "local")
     refuse_option(values, "worker-momentum",
                   "has no effect here: the optimizer's vectors are yours, and eave does not reach them; leave it out");

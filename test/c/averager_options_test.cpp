@@ -73,8 +73,8 @@ std::string other_value(const OptionSpec& option) {
       {"async-overlap", ""},   // likewise, with order round-robin
       {"bucket-bytes", ""},    // gives the same numbers, because all values fit into one bucket here
       {"shard-bytes", ""},     // sends the same numbers in other pieces
-      {"async-order", ""},     // free has no fixed order, and replay needs a recorded run
-      {"replay", ""},          // needs a recorded run
+      {"async-order", ""},     // free has no fixed order
+      {"replay", "run"},
   };
   const auto found = values.find(option.name);
   if (found != values.end()) return found->second;

@@ -162,6 +162,7 @@ TEST(AveragerOptions, that_mean_nothing_are_refused_on_all_ranks) {
   expect_refused("plugin=~nobody-is-called-so/a.so", ExitCode::kUsage, "no user 'nobody-is-called-so'");
   expect_refused("limit-step=10", ExitCode::kUsage, "a time with its unit, such as 5ms, 2s, 10m or 1h");
   expect_refused("communicator=easgd-async center-ranks=1", ExitCode::kUsage, "center-ranks");
+  expect_refused("communicator=easgd-async replay=run", ExitCode::kUsage, "repeats a run of eave train");
   expect_refused("communicator=asgd", ExitCode::kUsage, "one rank");
 }
 

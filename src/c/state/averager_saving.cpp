@@ -124,8 +124,6 @@ void Averager::refuse_after_steps(const char* call) {
                                         ": this averager has taken steps already, and what its ranks have "
                                         "exchanged would be lost; close it and open a new one, on all "
                                         "ranks, and load before its first step");
-    if (options_.values.entries().contains("replay") && options_.values.given("replay"))
-      throw Error(ExitCode::kUsage, std::string(call) + ": replay gives the order of a whole run; leave it out");
   });
 }
 
