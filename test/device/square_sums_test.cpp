@@ -12,7 +12,8 @@ namespace {
 std::vector<float> sample_values(std::size_t count, double phase) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i)
-    values[i] = static_cast<float>(std::sin(phase + static_cast<double>(i)) * std::pow(10.0, static_cast<double>(i % 7)));
+    values[i] =
+        static_cast<float>(std::sin(phase + static_cast<double>(i)) * std::pow(10.0, static_cast<double>(i % 7)));
   return values;
 }
 
