@@ -6,7 +6,7 @@
 #include "base/options/number_text.h"
 #include "c/averager.h"
 #include "eave/check.h"
-#include "kernels/cpu/gradient_passes.h"
+#include "kernels/cpu/vector_passes.h"
 
 namespace eave {
 

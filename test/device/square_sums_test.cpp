@@ -1,10 +1,10 @@
 // Sums of squares against the same sums in the order that the code promises: 16 lanes, whatever the instruction set.
-#include "kernels/cpu/square_sums.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
+
+#include "kernels/cpu/vector_passes.h"
 
 namespace eave {
 namespace {

@@ -5,8 +5,7 @@
 #include <string>
 
 #include "eave/check.h"
-#include "kernels/cpu/gradient_passes.h"
-#include "kernels/cpu/square_sums.h"
+#include "kernels/cpu/vector_passes.h"
 
 namespace eave::flat {
 namespace {

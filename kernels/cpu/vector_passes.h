@@ -1,4 +1,4 @@
-// Passes over gradients that a program of its own has computed, for the CPU.
+// Passes over a vector that only look at it, or copy it, for the CPU.
 #pragma once
 
 #include <cstddef>
@@ -14,5 +14,9 @@ bool copy_weighted(float* into, const float* from, float weight, std::size_t cou
 // A number that changes if one of the values changes its bits, but for accidents: the sum of the squares of the bits,
 // modulo 2^64. A plain sum would not notice it if half of the values change their sign.
 std::uint64_t fingerprint(const float* values, std::size_t count);
+
+// Sums in double, in an order that does not depend on the instruction set.
+double sum_of_squares(const float* values, std::size_t count);
+double sum_of_squared_differences(const float* a, const float* b, std::size_t count);
 
 }  // namespace eave::cpu

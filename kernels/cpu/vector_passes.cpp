@@ -1,9 +1,10 @@
-#include "kernels/cpu/gradient_passes.h"
+#include "kernels/cpu/vector_passes.h"
 
 #include <algorithm>
 #include <bit>
 
 #include "kernels/cpu/finite.h"
+#include "kernels/cpu/lane_sums.h"
 #include "kernels/cpu/multiversion.h"
 
 namespace eave::cpu {
@@ -39,13 +40,37 @@ EAVE_MULTIVERSION std::int32_t copy_part(float* into, const float* from, float w
   return sign;
 }
 
-EAVE_MULTIVERSION std::uint64_t sum_of_squares(const float* values, std::size_t count) {
+EAVE_MULTIVERSION std::uint64_t sum_of_squared_bits(const float* values, std::size_t count) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t bits = std::bit_cast<std::uint32_t>(values[i]);
     sum += bits * bits;
   }
   return sum;
+}
+
+typedef double DoubleLanes __attribute__((vector_size(8 * kSumLanes)));
+
+// The sum of value(i)². `lanes(i, vector)` sets the vector to the 16 values from i on.
+template <class Lanes, class Value>
+EAVE_INLINE double sum_squares(std::size_t count, Lanes lanes, Value value) {
+  DoubleLanes sum = {};
+  const std::size_t whole = count / kSumLanes * kSumLanes;
+  for (std::size_t i = 0; i < whole; i += kSumLanes) {
+    DoubleLanes x;
+    lanes(i, x);
+    sum += x * x;
+  }
+  double total = 0;
+  for (std::size_t i = whole; i < count; ++i) total += value(i) * value(i);
+  for (std::int64_t k = 0; k < kSumLanes; ++k) total += sum[k];
+  return total;
+}
+
+EAVE_INLINE void widen(const float* from, DoubleLanes& into) {
+  LaneVector values;
+  load_lanes(from, values);
+  into = __builtin_convertvector(values, DoubleLanes);
 }
 
 }  // namespace
@@ -62,6 +87,24 @@ bool copy_weighted(float* into, const float* from, float weight, std::size_t cou
   return into == from ? all_finite(from, count) : copy_values(into, from, count) >= 0;
 }
 
-std::uint64_t fingerprint(const float* values, std::size_t count) { return sum_of_squares(values, count); }
+std::uint64_t fingerprint(const float* values, std::size_t count) { return sum_of_squared_bits(values, count); }
+
+EAVE_MULTIVERSION double sum_of_squares(const float* values, std::size_t count) {
+  return sum_squares(
+      count, [=](std::size_t i, DoubleLanes & x) __attribute__((always_inline)) { widen(values + i, x); },
+      [=](std::size_t i) __attribute__((always_inline)) { return double{values[i]}; });
+}
+
+EAVE_MULTIVERSION double sum_of_squared_differences(const float* a, const float* b, std::size_t count) {
+  return sum_squares(
+      count,
+      [=](std::size_t i, DoubleLanes & x) __attribute__((always_inline)) {
+        DoubleLanes other;
+        widen(a + i, x);
+        widen(b + i, other);
+        x -= other;
+      },
+      [=](std::size_t i) __attribute__((always_inline)) { return double{a[i]} - double{b[i]}; });
+}
 
 }  // namespace eave::cpu
