@@ -118,7 +118,7 @@ TEST(WideProducts, are_exact_at_sizes_around_every_tile) {
   if (all_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
   for (const WideKernels* kernels : all_kernels()) {
     for (const std::int64_t rows : {1, 2, 5, 6, 7, 13, 14, 15, 29, 64, 65}) {
-      for (const std::int64_t columns : {1, 10, 16, 17, 32, 33, 70}) {
+      for (const std::int64_t columns : {1, 10, 16, 17, 32, 33, 64, 70, 128}) {
         for (const std::int64_t depth : {1, 3, 16, 31}) check_layouts(*kernels, rows, columns, depth);
       }
     }
@@ -132,6 +132,8 @@ TEST(WideProducts, are_exact_where_the_depth_is_cut) {
       check_layouts(*kernels, 67, 10, depth);
       check_layouts(*kernels, 67, 45, depth);
       check_layouts(*kernels, 20, 130, depth);
+      check_layouts(*kernels, 67, 64, depth);
+      check_layouts(*kernels, 20, 192, depth);
     }
   }
 }
