@@ -1,4 +1,4 @@
-// Passes over a vector that only look at it, or copy it, for the CPU.
+// Passes over vectors that copy them, or find one number, for the CPU.
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,8 @@ namespace eave::cpu {
 namespace {
 
 // The depth that is worked on at a time. A panel of it fits the first-level cache, and all rows of b fit the next one.
-// A transposed b is packed and prefetched in whole rows. If a is transposed and deep, strips of it that are half as
-// deep leave more of the first-level cache to b.
+// A transposed b is packed and prefetched in whole rows. If a is transposed and deeper than kDepth, parts of half that
+// depth were faster on an Intel Xeon (bench/results/compute-causes.md).
 constexpr std::int64_t kDepth = 256;
 constexpr std::int64_t kTransposedDepth = 1024;
 constexpr std::int64_t kStripDepth = 128;
