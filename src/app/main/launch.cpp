@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "app/main/rank_consistency.h"
@@ -21,24 +22,27 @@ namespace {
 
 constexpr std::chrono::milliseconds kOthersNeed{1000};  // time for other ranks to get as far as this one
 
-// Ends ranks that cannot find each other. Each would take itself for the only rank, and all would write the same files.
+// For ranks that fail alike and cannot meet: one of each host prints the failure, as `printed_rank` of `printed_ranks`.
 // A launcher may send SIGTERM to all once one has ended. So each waits until the others are here, and ignores SIGTERM,
 // which would change its exit code.
-int refuse_lost_ranks(const PromisedRanks& lost) {
+int refuse_apart(const PromisedRanks& promised, const Failure& failure, int printed_rank, int printed_ranks) {
   const auto end = std::chrono::steady_clock::now() + kOthersNeed;
   std::signal(SIGTERM, SIG_IGN);
-  if (speaks_for_host(lost)) print_failure({ExitCode::kPeerLost, describe_lost(lost, 1), true}, 0, 1);
+  if (speaks_for_host(promised)) print_failure(failure, printed_rank, printed_ranks);
   std::this_thread::sleep_until(end);
-  return static_cast<int>(ExitCode::kPeerLost);
+  return static_cast<int>(failure.code);
 }
 
-// Limits the time in which ranks meet to end together. If the others never come, as when a script calls eave on one
-// rank alone, this rank prints the error itself and ends.
+// Limits the time in which ranks meet to end together. If some never come, as when a script calls eave on one rank
+// alone, the ranks that are here end without them. MPI_Init may also need longer than this, and then all do so. Rank 0
+// is the first to print, and its end makes the launcher end the others.
 class MeetingLimit {
  public:
   explicit MeetingLimit(const std::exception_ptr& failure) {
-    if (!started_by_launcher()) return;
-    thread_ = start_thread("to end without the others", [this, failure] { watch(describe_failure(failure)); });
+    const std::optional<PromisedRanks> promised = started_by_launcher() ? promised_ranks() : std::nullopt;
+    if (!promised) return;
+    thread_ = start_thread("to end without the others",
+                           [this, failure, promised] { watch(*promised, describe_failure(failure)); });
   }
   MeetingLimit(const MeetingLimit&) = delete;
   MeetingLimit& operator=(const MeetingLimit&) = delete;
@@ -53,12 +57,11 @@ class MeetingLimit {
   }
 
  private:
-  void watch(const Failure& failure) {
-    constexpr std::chrono::seconds kPatience{5};
+  void watch(const PromisedRanks& promised, const Failure& failure) {
+    const std::chrono::seconds patience(promised.rank == 0 ? 5 : 7);
     std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, kPatience, [this] { return have_met_; })) return;
-    print_failure(failure, rank_by_launcher(), 2);
-    std::_Exit(static_cast<int>(failure.code));
+    if (changed_.wait_for(lock, patience, [this] { return have_met_; })) return;
+    std::_Exit(refuse_apart(promised, failure, promised.rank, 2));
   }
 
   std::mutex mutex_;
@@ -79,7 +82,8 @@ bool asks_for_help(const std::vector<std::string>& words) {
 }  // namespace
 
 int run_ranks(const std::string& transport, int ranks, const std::function<void(Transport&)>& body) {
-  if (const auto lost = lost_ranks(transport)) return refuse_lost_ranks(*lost);
+  if (const auto lost = lost_ranks(transport))
+    return refuse_apart(*lost, {ExitCode::kPeerLost, describe_lost(*lost, 1), true}, 0, 1);
   const std::vector<TransportKind>& kinds = transport_kinds();
   const auto find = [&](const std::string& name) {
     return std::find_if(kinds.begin(), kinds.end(), [&](const TransportKind& kind) { return kind.name == name; });

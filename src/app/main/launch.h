@@ -31,8 +31,8 @@ int run_once(const std::function<void()>& action);
 // The same for a failure that all processes have found. All of them return its exit code.
 int refuse_once(const std::exception_ptr& failure);
 
-// Ends the job with this failure, which is printed once for all ranks that have it. If the other ranks do not arrive
-// within five seconds, this rank prints it and ends without them.
+// Ends the job with this failure, which is printed once for all ranks that have it. If some ranks do not arrive within
+// five seconds, the others end without them, and one of each host prints it.
 int refuse_to_run(const std::exception_ptr& failure);
 
 // The common part of all subcommands. If the words ask for help, prints `help`. Otherwise `read` reads the words. If it

@@ -72,6 +72,17 @@ TEST(Usage, that_is_wrong_on_the_only_rank_that_comes_is_told_after_a_while) {
              {"did you mean --batch?"});
 }
 
+// MPI_Init waits for all ranks, so the ranks that come wait for the one that does not.
+TEST(Usage, that_is_wrong_on_ranks_that_cannot_meet_is_told_by_one_of_them) {
+  if (!has_mpirun()) GTEST_SKIP() << "built without MPI";
+  const Place place;
+  const std::string rank = "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}";
+  const Ended ended =
+      expect_end(64, place.run("timeout -k 5 40 " + mpirun(4) + " sh -c 'if [ \"" + rank +
+                               "\" = 0 ]; then sleep 30; else \"$0\" train --bacth 3; fi' " + program()));
+  EXPECT_EQ(count_of(ended.errors, "did you mean --batch?"), 1u) << ended.errors;
+}
+
 struct Told {
   std::vector<int> codes;
   std::string all;
