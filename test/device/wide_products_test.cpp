@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -57,15 +58,26 @@ struct Case {
     }
   }
 
-  float expected(std::int64_t row, std::int64_t column) const {
-    if (column >= p.columns) return kUntouched;
-    float sum = p.bias == nullptr ? 0 : p.bias[column];
-    if (p.accumulate) sum += before[static_cast<std::size_t>(row * p.c_stride + column)];
-    for (std::int64_t k = 0; k < p.depth; ++k) {
-      sum += p.a[p.a_transposed ? k * p.a_stride + row : row * p.a_stride + k] *
-             p.b[p.b_transposed ? column * p.b_stride + k : k * p.b_stride + column];
+  // What a row of c must be, with the numbers behind it that must stay.
+  std::vector<float> expected(std::int64_t row) const {
+    std::vector<float> sums(static_cast<std::size_t>(p.c_stride), kUntouched);
+    for (std::int64_t column = 0; column < p.columns; ++column) {
+      float& sum = sums[static_cast<std::size_t>(column)];
+      sum = p.bias == nullptr ? 0 : p.bias[column];
+      if (p.accumulate) sum += before[static_cast<std::size_t>(row * p.c_stride + column)];
     }
-    return p.relu && sum < 0 ? 0 : sum;
+    for (std::int64_t k = 0; k < p.depth; ++k) {
+      const float value = p.a[p.a_transposed ? k * p.a_stride + row : row * p.a_stride + k];
+      const float* const from = p.b + k * (p.b_transposed ? 1 : p.b_stride);
+      const std::int64_t step = p.b_transposed ? p.b_stride : 1;
+      for (std::int64_t column = 0; column < p.columns; ++column)
+        sums[static_cast<std::size_t>(column)] += value * from[column * step];
+    }
+    for (std::int64_t column = 0; p.relu && column < p.columns; ++column) {
+      float& sum = sums[static_cast<std::size_t>(column)];
+      sum = std::max(sum, 0.f);
+    }
+    return sums;
   }
 
   std::string name() const {
@@ -84,9 +96,11 @@ void check(const WideKernels& kernels, const Case& product) {
   scratch.back() = kUntouched;
   kernels.multiply(product.p, scratch.data());
   std::int64_t wrong = 0;
-  for (std::int64_t i = 0; i < std::ssize(product.c); ++i) {
-    const std::int64_t row = i / product.p.c_stride, column = i % product.p.c_stride;
-    wrong += product.c[static_cast<std::size_t>(i)] != product.expected(row, column);
+  for (std::int64_t row = 0; row < product.p.rows; ++row) {
+    const std::vector<float> expected = product.expected(row);
+    const float* const got = product.p.c + row * product.p.c_stride;
+    for (std::int64_t column = 0; column < product.p.c_stride; ++column)
+      wrong += got[column] != expected[static_cast<std::size_t>(column)];
   }
   EXPECT_EQ(wrong, 0) << kernels.name << ": " << product.name();
   EXPECT_EQ(scratch.back(), kUntouched) << kernels.name << " writes beyond its scratch: " << product.name();
@@ -145,6 +159,39 @@ TEST(WideProducts, are_exact_where_operands_are_taken_in_parts) {
     check_layouts(*kernels, 290, 1100, 140);
     check_layouts(*kernels, 1100, 1060, 40);
     check_layouts(*kernels, 70, 90, 600);
+  }
+}
+
+// With AVX-512 these are cut into panels of b and parts of a as large products are, also with a transposed.
+TEST(WideProducts, are_exact_where_strips_are_packed_in_parts) {
+  if (all_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
+  for (const WideKernels* kernels : all_kernels()) {
+    check_layouts(*kernels, 67, 832, 250);
+    for (const bool b_transposed : {false, true}) {
+      check(*kernels, Case(270, 320, 1030, false, b_transposed, true));
+      check(*kernels, Case(700, 704, 390, false, b_transposed, false));
+      check(*kernels, Case(40, 2065, 400, false, b_transposed, true));
+      check(*kernels, Case(50, 1600, 300, true, b_transposed, false));
+    }
+  }
+}
+
+// A large gradient of weights is written past the caches if its rows begin at whole vectors.
+TEST(WideProducts, are_exact_where_they_are_written_past_the_caches) {
+  if (all_kernels().empty()) GTEST_SKIP() << "this CPU or compiler has no wide kernels";
+  for (const WideKernels* kernels : all_kernels()) {
+    for (const auto& [rows, columns, depth] :
+         std::vector<std::array<std::int64_t, 3>>{{1100, 1024, 250}, {1400, 768, 30}, {1300, 848, 20}}) {
+      Case product(rows, columns, depth, true, false, false);
+      product.p.c_stride = columns + 16;
+      std::vector<float> memory(static_cast<std::size_t>(rows * product.p.c_stride + 16), kUntouched);
+      const auto past = reinterpret_cast<std::uintptr_t>(memory.data()) / sizeof(float) % 16;
+      for (const std::size_t shift : {(16 - past) % 16, (17 - past) % 16}) {
+        std::fill(memory.begin(), memory.end(), kUntouched);
+        product.p.c = memory.data() + shift;
+        check(*kernels, product);
+      }
+    }
   }
 }
 

@@ -44,11 +44,14 @@ struct Panels {
   std::int64_t next;  // from one panel to the next
 };
 
-// Memory to prefetch, one line per kSteps; more would fill the queue of loads.
+// Memory to prefetch, one place per kSteps; more would fill the queue of loads.
 struct Fetch {
   const float* from;
-  std::int64_t step;  // from one line to the next
-  std::int64_t next;  // from the first line of one panel to that of the next panel
+  std::int64_t step;  // from one place to the next
+  std::int64_t next;  // from the first place of one panel to that of the next panel
+  // For broad tiles of packed rows only; the second loop would cost 1 % of a short tile. After so many places, at least
+  // 1, the next one is so much further on.
+  std::int64_t run, jump;
 };
 
 // A strip of a times `count` panels of b.
@@ -62,6 +65,7 @@ struct Tile {
   bool accumulate;
   const float* bias;  // for the columns of all panels, or nullptr
   bool relu;
+  bool past_caches;  // for packed rows only: c is written past the caches; its rows must be aligned, see is_aligned
   Fetch fetch;
 };
 
@@ -72,6 +76,7 @@ struct Sums {
 
 template <int kRows>
 struct PackedRows {
+  static constexpr bool kIsPacked = true;
   explicit PackedRows(const Strip& a) : at(a.from) {}
   float value(int row, int step) const { return at[step * kRows + row]; }
   void advance(int steps) { at += steps * kRows; }
@@ -81,6 +86,7 @@ struct PackedRows {
 // Every fourth row has a pointer of its own; the others are addressed from it. So few registers serve all rows.
 template <int kRows>
 struct RowsInPlace {
+  static constexpr bool kIsPacked = false;
   static constexpr int kPointers = (kRows + 3) / 4;
   explicit RowsInPlace(const Strip& a) : stride(a.stride), three(3 * a.stride) {
     EAVE_UNROLL for (int i = 0; i < kPointers; ++i) {
@@ -117,10 +123,18 @@ EAVE_INLINE void multiply_panel(const Tile& tile, std::int64_t panel, Sums<kRows
   const float* b = tile.b.from + panel * tile.b.next;
   const float* fetch = tile.fetch.from + panel * tile.fetch.next;
   std::int64_t left = tile.depth;
-  for (; left >= kSteps; left -= kSteps, b += kSteps * kPanel, fetch += tile.fetch.step) {
-    __builtin_prefetch(fetch, 0, 2);
-    EAVE_UNROLL for (int step = 0; step < kSteps; ++step) multiply_step<kRows, kVectors, kPanel>(a, step, b, sums);
-    a.advance(kSteps);
+  const auto multiply_steps = [&](std::int64_t count) __attribute__((always_inline)) {
+    left -= count * kSteps;
+    for (; count > 0; --count, b += kSteps * kPanel, fetch += tile.fetch.step) {
+      __builtin_prefetch(fetch, 0, 2);
+      EAVE_UNROLL for (int step = 0; step < kSteps; ++step) multiply_step<kRows, kVectors, kPanel>(a, step, b, sums);
+      a.advance(kSteps);
+    }
+  };
+  if constexpr (Rows::kIsPacked && kPanel == BroadTiles::kPanel) {
+    for (; left >= kSteps; fetch += tile.fetch.jump) multiply_steps(smaller(left / kSteps, tile.fetch.run));
+  } else {
+    multiply_steps(left / kSteps);
   }
   for (; left > 0; --left, b += kPanel, a.advance(1)) multiply_step<kRows, kVectors, kPanel>(a, 0, b, sums);
 }
@@ -145,6 +159,13 @@ EAVE_INLINE void store_sums(float* c, std::int64_t c_stride, bool accumulate, Su
   }
 }
 
+template <int kRows, int kVectors>
+EAVE_INLINE void store_past_caches(float* c, std::int64_t c_stride, const Sums<kRows, kVectors>& sums) {
+  EAVE_UNROLL for (int i = 0; i < kRows; ++i) {
+    EAVE_UNROLL for (int v = 0; v < kVectors; ++v) store_past_caches(c + i * c_stride + v * kWidth, sums.at[i][v]);
+  }
+}
+
 // Applies bias and relu to the stored panel. This is a separate call, so that it takes no registers from the sums.
 __attribute__((noinline)) void finish_panel(float* c, std::int64_t c_stride, int rows, int vectors, const float* bias,
                                             bool relu) {
@@ -164,9 +185,14 @@ void multiply_tile(const Tile& tile) {
   const Tile t = tile;
   for (std::int64_t j = 0; j < t.count; ++j) {
     float* const c = t.c + j * kPanel;
-    if (t.depth >= kFetchedDepth) fetch_target<kRows, kVectors>(c, t.c_stride);
+    const bool past_caches = kWidth == 16 && Rows<kRows>::kIsPacked && t.past_caches;
+    if (t.depth >= kFetchedDepth && !past_caches) fetch_target<kRows, kVectors>(c, t.c_stride);
     Sums<kRows, kVectors> sums;
     multiply_panel<kRows, kVectors, kPanel, Rows<kRows>>(t, j, sums);
+    if (past_caches) {
+      store_past_caches<kRows, kVectors>(c, t.c_stride, sums);
+      continue;
+    }
     store_sums(c, t.c_stride, t.accumulate, sums);
     if (t.bias != nullptr || t.relu) {
       finish_panel(c, t.c_stride, kRows, kVectors, t.bias == nullptr ? nullptr : t.bias + j * kPanel, t.relu);

@@ -24,6 +24,17 @@ EAVE_INLINE std::int64_t larger(std::int64_t a, std::int64_t b) { return a < b ?
 
 EAVE_INLINE Vector load(const float* from) { return *reinterpret_cast<const AnyVector*>(from); }
 EAVE_INLINE void store(float* into, Vector value) { *reinterpret_cast<AnyVector*>(into) = value; }
+// The same without a copy in the caches. `into` must be aligned to a whole vector. Other threads see the values after
+// finish_stores.
+EAVE_INLINE void store_past_caches(float* into, Vector value) {
+  asm volatile("vmovntps %1, %0" : "=m"(*reinterpret_cast<AnyVector*>(into)) : "v"(value));
+}
+EAVE_INLINE void finish_stores() { asm volatile("sfence" : : : "memory"); }
+EAVE_INLINE bool is_aligned(const float* row, std::int64_t stride) {
+  return (reinterpret_cast<std::uintptr_t>(row) | static_cast<std::uintptr_t>(stride) * sizeof(float)) %
+             sizeof(Vector) ==
+         0;
+}
 // All lanes are `value`, in a register: the compiler must not make it a memory operand of every use.
 EAVE_INLINE Vector broadcast(float value) {
   Vector all = value - Vector{};
