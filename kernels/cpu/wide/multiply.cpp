@@ -35,7 +35,7 @@ constexpr long kBroadTilesCache = 48 << 10;
 // So many floats of b, or of a, stay in the second-level cache when they are packed.
 constexpr std::int64_t kMostPacked = 192 << 10;
 constexpr std::int64_t kMostStrips = 256 << 10;
-// Among at least this many columns, few lie in a panel that they do not fill.
+// With at least this many columns, a last panel that is not full wastes little.
 constexpr std::int64_t kManyColumns = 2048;
 
 // A gradient of weights of at least this many floats is written past the caches. The optimizer reads it when all other
@@ -117,7 +117,8 @@ class Multiplication {
     return block == blocks ? p_.depth : p_.depth * block / blocks / kWidth * kWidth;
   }
 
-  // For products whose larger operand is b.
+  // For products whose larger operand is b, and for gradients of broad weights. Takes as many strips at a time as stay
+  // in the second-level cache.
   void stream_panels(std::int64_t most_rows) {
     for (std::int64_t first = 0; first < strips_.count;) {
       std::int64_t end = first;
