@@ -14,9 +14,11 @@ struct ChunkSizes {
   // Segments of twice so many bytes are in flight, but at least 2 and at most MessageWire's 13.
   std::size_t in_flight_bytes;
   std::size_t request;  // most values per request
+  bool link_is_slow;    // so the link, not the processors, limits a sum, and checks for messages may be rare
 };
 
-ChunkSizes fast_link_chunks();  // for links that are not slow, and within a host
+ChunkSizes fast_link_chunks();    // for links that are not slow, and within a host
+ChunkSizes medium_link_chunks();  // for links of some 1 Gbit/s
 ChunkSizes slow_link_chunks();
 
 // Collective among `ranks` ranks. `sum` adds up values over all ranks by messages of slow_link_chunks(), whatever the

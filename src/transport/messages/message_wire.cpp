@@ -64,9 +64,9 @@ MessageWire::MessageWire(std::unique_ptr<Messages> messages, MessageWireSettings
       server_(*messages_),
       requester_(*messages_, server_),
       settings_(std::move(settings)),
-      chunk_sizes_{settings_.part == 0
-                       ? slow_link_chunks()
-                       : ChunkSizes{settings_.part, fast_link_chunks().in_flight_bytes, fast_link_chunks().request}},
+      chunk_sizes_{settings_.part == 0 ? slow_link_chunks()
+                                       : ChunkSizes{settings_.part, fast_link_chunks().in_flight_bytes,
+                                                    fast_link_chunks().request, false}},
       texts_(*messages_, kTexts, [this](Requests& requests) { wait_for(requests); }),
       compressed_(*this, rank(), size()) {
   all_ = all_ranks(size());
@@ -188,6 +188,7 @@ void MessageWire::in_segments(SumQueue& queue, int parts, Phases... phases) {
   backoff_.reset();
   for (;;) {
     bool moved = take();
+    std::int64_t ended = 0;  // phases of segments
     if (begun.back() == begun.front()) return;
     for (std::size_t phase = count; phase-- > 0;) {  // the last phase first: it frees slots
       if (begun[phase + 1] == begun[phase]) continue;
@@ -195,6 +196,7 @@ void MessageWire::in_segments(SumQueue& queue, int parts, Phases... phases) {
       moved |= messages_->advance(slot[phase].requests);
       if (!slot[phase].requests.empty()) continue;
       moved = true;
+      ++ended;
       if (phase + 1 < count) {
         begin(phase + 1);
         continue;
@@ -202,7 +204,10 @@ void MessageWire::in_segments(SumQueue& queue, int parts, Phases... phases) {
       ++begun.back();
       if (slot.ends_sum) queue.done();
     }
-    wait_after(moved);
+    if (ended > 0) backoff_.event(ended);
+    if (!server_.poll_requests() && !moved)
+      messages_->pause(
+          pause_length(chunk_sizes_.link_is_slow ? static_cast<std::int64_t>(begun.front() - begun.back()) : 1));
   }
 }
 
@@ -409,8 +414,8 @@ void MessageWire::wait_after(bool moved) {
   messages_->pause(pause_length());
 }
 
-std::chrono::nanoseconds MessageWire::pause_length() const {
-  return messages_->ends_pauses() ? kLongestWait : backoff_.delay();
+std::chrono::nanoseconds MessageWire::pause_length(std::int64_t under_way) const {
+  return messages_->ends_pauses() ? kLongestWait : backoff_.delay(under_way);
 }
 
 }  // namespace eave

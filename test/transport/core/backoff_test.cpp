@@ -66,6 +66,23 @@ TEST(Backoff, takes_two_events_at_once_for_no_fast_link) {
   EXPECT_GE(backoff.delay(), 100us);
 }
 
+TEST(Backoff, sleeps_longer_while_many_events_are_under_way) {
+  Backoff backoff;
+  let_come(backoff, 30, 1ms);
+  EXPECT_GE(backoff.delay(4), 800us);
+  EXPECT_EQ(backoff.delay(100), 2ms);
+}
+
+TEST(Backoff, shares_the_time_among_events_that_come_together) {
+  const auto delay = shortest_delay([](Backoff& backoff) {
+    for (int each = 0; each < 30; ++each) {
+      std::this_thread::sleep_for(1ms);
+      backoff.event(10);
+    }
+  });
+  EXPECT_LE(delay, 100us);
+}
+
 TEST(Backoff, forgets_a_slow_link_soon_if_events_come_fast) {
   const auto delay = shortest_delay([](Backoff& backoff) {
     let_come(backoff, 10, 1ms);
