@@ -35,11 +35,16 @@ class Backoff {
         waited < between_events_ ? between_events_ - (between_events_ - waited) / 4 : std::min(waited, most);
     since_ = now;
   }
+  // How long to sleep after an event at least.
+  std::chrono::nanoseconds pace(std::int64_t under_way = 1) const {
+    using namespace std::chrono_literals;
+    return std::min<std::chrono::nanoseconds>(
+        std::min<std::chrono::nanoseconds>(between_events_ / 4, 500us) * under_way, 2ms);
+  }
   std::chrono::nanoseconds delay(std::int64_t under_way = 1) const {  // how long to sleep now
     using namespace std::chrono_literals;
-    const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - since_, most = 2ms;
-    const auto at_first = std::min<std::chrono::nanoseconds>(between_events_ / 4, 500us) * under_way;
-    return std::max({std::clamp<std::chrono::nanoseconds>(waited / 8, 20us, 500us), std::min(at_first, most),
+    const std::chrono::nanoseconds waited = std::chrono::steady_clock::now() - since_;
+    return std::max({std::clamp<std::chrono::nanoseconds>(waited / 8, 20us, 500us), pace(under_way),
                      std::min<std::chrono::nanoseconds>(waited / 256, 8ms)});
   }
   void sleep() const { std::this_thread::sleep_for(delay()); }

@@ -29,9 +29,9 @@ ChunkSizes fast_link_chunks() { return {15 * 1024, std::size_t{1} << 20, 64 * 10
 // less waits in queues, so a rank that has its reply asks again sooner. Within a host they cost 8 % of a short step.
 ChunkSizes slow_link_chunks() { return {2 * 1024, std::size_t{128} << 10, 8 * 1024, true}; }
 
-// At 1 Gbit/s a sum takes as long with short parts on 2 and 4 hosts, but more processor time, which 8 hosts on two
-// cores lack: there 5.6 MB took 129 ms with short parts and 111 with these.
-ChunkSizes medium_link_chunks() { return {8 * 1024, std::size_t{256} << 10, 8 * 1024, true}; }
+// At 1 Gbit/s a sum takes as long with short parts, but more processor time, which 8 hosts on two cores lack: there 5.6
+// MB took 112 ms with short parts and 102 with these.
+ChunkSizes medium_link_chunks() { return {8 * 1024, std::size_t{512} << 10, 8 * 1024, true}; }
 
 ChunkSizes agree_on_chunk_sizes(int ranks, int hosts, const std::function<void(Slice)>& sum,
                                 const std::function<double(double)>& largest) {

@@ -186,7 +186,7 @@ void MessageWire::in_segments(SumQueue& queue, int parts, Phases... phases) {
   };
   const HeldSends held(*messages_);
   backoff_.reset();
-  for (;;) {
+  for (bool has_napped = false;;) {
     bool moved = take();
     std::int64_t ended = 0;  // phases of segments
     if (begun.back() == begun.front()) return;
@@ -205,9 +205,7 @@ void MessageWire::in_segments(SumQueue& queue, int parts, Phases... phases) {
       if (slot.ends_sum) queue.done();
     }
     if (ended > 0) backoff_.event(ended);
-    if (!server_.poll_requests() && !moved)
-      messages_->pause(
-          pause_length(chunk_sizes_.link_is_slow ? static_cast<std::int64_t>(begun.front() - begun.back()) : 1));
+    has_napped = !server_.poll_requests() && !moved && pause_for(begun.front() - begun.back(), !has_napped);
   }
 }
 
@@ -414,8 +412,23 @@ void MessageWire::wait_after(bool moved) {
   messages_->pause(pause_length());
 }
 
-std::chrono::nanoseconds MessageWire::pause_length(std::int64_t under_way) const {
-  return messages_->ends_pauses() ? kLongestWait : backoff_.delay(under_way);
+// If messages end pauses, each of them would wake this thread. So on a slow link the first pause is a nap, in which
+// several messages come. Returns whether it was a nap. If at most three segments are in flight, the link could be idle
+// during a nap.
+bool MessageWire::pause_for(std::size_t segments, bool may_nap) {
+  const auto under_way = chunk_sizes_.link_is_slow && segments > 3 ? static_cast<std::int64_t>(segments - 2) : 1;
+  if (messages_->ends_pauses() && under_way > 1 && may_nap) {
+    messages_->pause({});  // messages that are held leave
+    std::this_thread::sleep_for(backoff_.pace(under_way));
+    messages_->pause({});
+    return true;
+  }
+  messages_->pause(messages_->ends_pauses() ? kLongestWait : backoff_.delay(under_way));
+  return false;
+}
+
+std::chrono::nanoseconds MessageWire::pause_length() const {
+  return messages_->ends_pauses() ? kLongestWait : backoff_.delay();
 }
 
 }  // namespace eave

@@ -140,7 +140,9 @@ class MessageWire : public Wire, public ByteExchanger {
   void receive(Bytes bytes, int from, int tag, Requests& requests);
   void wait_for(Requests& requests);
   void wait_after(bool moved);  // sleeps only if nothing moved
-  std::chrono::nanoseconds pause_length(std::int64_t under_way = 1) const;
+  // `segments` are in flight.
+  bool pause_for(std::size_t segments, bool may_nap);
+  std::chrono::nanoseconds pause_length() const;
 
   const std::unique_ptr<Messages> messages_;
   RequestServer server_;
