@@ -36,7 +36,7 @@ class Backoff {
     since_ = now;
   }
   // How long to sleep after an event at least.
-  std::chrono::nanoseconds pace(std::int64_t under_way = 1) const {
+  std::chrono::nanoseconds pace(std::int64_t under_way) const {
     using namespace std::chrono_literals;
     return std::min<std::chrono::nanoseconds>(
         std::min<std::chrono::nanoseconds>(between_events_ / 4, 500us) * under_way, 2ms);

@@ -21,8 +21,8 @@ constexpr int kMostRanks = 256;
 // time. More bytes in flight were not faster, and need memory. Short parts took twice as long on such links.
 ChunkSizes fast_link_chunks() { return {15 * 1024, std::size_t{1} << 20, 64 * 1024, false}; }
 
-// Measured with sums of 1.4 and 5.6 MB at 100 Mbit/s: with 8 hosts, medium parts took 1.06 to 1.25 times the time of
-// short ones, and long parts 1.3. Long parts overflowed the queue of a rank's own link; what was lost was sent again,
+// Measured with sums of 1.4 and 5.6 MB at 100 Mbit/s: with 8 hosts, medium parts took 1.02 to 1.07 times the time of
+// short ones, and long parts 1.16 to 1.27. Long parts overflowed the queue of a rank's own link; what was lost was sent again,
 // late.
 //
 // Requests of 32 KiB fill a link of 100 Mbit/s, and requests of 256 KiB leave a tenth of it idle. With short requests
