@@ -22,8 +22,8 @@ constexpr int kMostRanks = 256;
 ChunkSizes fast_link_chunks() { return {15 * 1024, std::size_t{1} << 20, 64 * 1024, false}; }
 
 // Measured with sums of 1.4 and 5.6 MB at 100 Mbit/s: with 8 hosts, medium parts took 1.02 to 1.07 times the time of
-// short ones, and long parts 1.16 to 1.27. Long parts overflowed the queue of a rank's own link; what was lost was sent again,
-// late.
+// short ones, and long parts 1.16 to 1.27. Long parts overflowed the queue of a rank's own link; what was lost was sent
+// again, late.
 //
 // Requests of 32 KiB fill a link of 100 Mbit/s, and requests of 256 KiB leave a tenth of it idle. With short requests
 // less waits in queues, so a rank that has its reply asks again sooner. Within a host they cost 8 % of a short step.
