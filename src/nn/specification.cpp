@@ -1,6 +1,8 @@
 #include "nn/specification.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include "base/options/number_text.h"
 #include "base/printable.h"
@@ -11,10 +13,18 @@
 namespace eave {
 namespace {
 
-constexpr int kDeepest = 32;  // nested blocks; deeper text is taken for a mistake
+constexpr int kDeepest = 32;          // nested blocks; deeper text is taken for a mistake
+constexpr int kMostLayers = 100'000;  // the same for layers, which "repeat" could make too many of
+constexpr const char* kRepeat = "repeat";
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 bool ends_layer(char c) { return c == ';' || c == ')' || c == '|'; }
+
+// Reads all of `text` as a number in [least, most]. False if it is none.
+bool read_count(std::string_view text, int least, int most, int& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value >= least && value <= most;
+}
 
 [[noreturn]] void fail_text(const std::string& what) {
   throw Error(ExitCode::kUsage,
@@ -36,6 +46,16 @@ std::vector<std::string> with_layers(const std::string& first) {
       ExitCode::kUsage,
       with_layers("model layer " + std::to_string(layer.number) + ": there is no layer \"" + layer.word + "\"" +
                   (nearest.empty() ? "." : "; did you mean \"" + nearest + "\"?") + " Layers are:"));
+}
+
+[[noreturn]] void fail_many() { fail_text("more than " + std::to_string(kMostLayers) + " layers"); }
+
+void add_to_numbers(std::vector<LayerText>& layers, int summand) {
+  for (LayerText& layer : layers) {
+    layer.number += summand;
+    add_to_numbers(layer.body, summand);
+    add_to_numbers(layer.shortcut, summand);
+  }
 }
 
 class Parser {
@@ -64,13 +84,47 @@ class Parser {
         ++at_;
         continue;
       }
-      layers.push_back(parse_layer(depth));
+      if (skip_word(kRepeat)) {
+        repeat_layers(layers, depth);
+      } else {
+        layers.push_back(parse_layer(depth));
+      }
     }
+  }
+
+  // "repeat 12 (a; b)": each of the 24 layers has a number of its own.
+  void repeat_layers(std::vector<LayerText>& layers, int depth) {
+    skip_spaces();
+    const std::string count = take_word();
+    int times = 0;
+    if (!read_count(count, 1, kMostLayers, times))
+      fail_text("\"repeat\" is followed by a whole number from 1 to " + std::to_string(kMostLayers) + ", not by \"" +
+                count + "\"");
+    skip_spaces();
+    if (at_ == text_.size() || text_[at_] != '(') fail_text("a '(' is missing after \"repeat " + count + "\"");
+    ++at_;
+    const int before = number_;
+    std::vector<LayerText> block = parse_block(depth + 1);
+    if (block.empty()) fail_text("no layers in the parentheses of \"repeat " + count + "\"");
+    const int in_block = number_ - before;
+    if (in_block > (kMostLayers - before) / times) fail_many();
+    number_ = before + times * in_block;
+    for (int time = 1; time < times; ++time) {
+      std::ranges::copy(block, std::back_inserter(layers));
+      add_to_numbers(block, in_block);
+    }
+    std::ranges::move(block, std::back_inserter(layers));
+    if (at_ < text_.size() && text_[at_] == '|') fail_text("a '|' in the parentheses of \"repeat " + count + "\"");
+    if (at_ == text_.size()) fail_text("the ')' of \"repeat " + count + "(\" is missing");
+    ++at_;
+    skip_spaces();
+    if (at_ < text_.size() && !ends_layer(text_[at_])) fail_text("a ';' is missing after \"repeat " + count + "(…)\"");
   }
 
   LayerText parse_layer(int depth) {
     LayerText layer;
     layer.number = ++number_;
+    if (number_ > kMostLayers) fail_many();
     layer.word = take_word();
     if (layer.word.empty()) fail_text("a layer's name is missing at character " + std::to_string(at_ + 1));
     for (skip_spaces(); at_ < text_.size() && !ends_layer(text_[at_]); skip_spaces()) {
@@ -109,6 +163,14 @@ class Parser {
     while (at_ < text_.size() && is_space(text_[at_])) ++at_;
   }
 
+  // Skips the word if it is next.
+  bool skip_word(std::string_view word) {
+    const std::size_t begin = at_;
+    if (take_word() == word) return true;
+    at_ = begin;
+    return false;
+  }
+
   std::string take_word() {
     const std::size_t begin = at_;
     while (at_ < text_.size() && !is_space(text_[at_]) && text_[at_] != '(' && !ends_layer(text_[at_])) ++at_;
@@ -129,12 +191,6 @@ std::string usage_of(const std::string& word) {
     if (kind.name == word) return kind.usage;
   }
   return word;
-}
-
-// Reads all of `text` as a number in [least, most]. False if it is none.
-bool read_count(std::string_view text, int least, int most, int& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value >= least && value <= most;
 }
 
 // Reads all of `text` as a number. False if it is none.

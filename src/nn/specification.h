@@ -2,6 +2,8 @@
 //     conv2d 16 3x3 pad 1; relu; residual(conv2d 16 3x3 pad 1; batch_norm); dense classes
 // A block's shortcut may have layers of its own, after a '|':
 //     residual(conv2d 32 3x3 pad 1; batch_norm | conv2d 32 1x1)
+// Layers that come several times may be written once:
+//     repeat 3 (conv2d 16 3x3 pad 1; relu)
 #pragma once
 
 #include <cstdint>
@@ -24,8 +26,8 @@ struct LayerText {
   std::string text() const;  // "conv2d 32 5x5"
 };
 
-// Throws Error(kUsage) if the text has no layers, an unknown layer (the message lists the known ones) or unbalanced
-// parentheses.
+// The layers, those under "repeat" as often as it says. Throws Error(kUsage) if the text has no layers, an unknown
+// layer (the message lists the known ones) or unbalanced parentheses.
 std::vector<LayerText> parse_specification(const std::string& text);
 
 // Throws Error(kUsage): "model layer 3 "conv2d 32 5": <what>. Usage: <usage of the layer>".

@@ -1,8 +1,6 @@
 // The named models, and the help for a misspelt name.
-#include <cmath>
 #include <limits>
 
-#include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "base/options/spelling.h"
 #include "base/printable.h"
@@ -10,6 +8,7 @@
 #include "eave/model.h"
 #include "nn/layer.h"
 #include "nn/specification.h"
+#include "nn/transformer_form.h"
 
 namespace eave {
 namespace {
@@ -73,42 +72,52 @@ std::string resnet50() {
 // A transformer as in GPT-2 (Radford et al. 2019) and nanoGPT: pre-norm blocks, learned positions, an output that
 // shares the table of tokens. Weights begin normal with a deviation of 0.02; those that write into the residual stream
 // are divided by the root of the number of such layers. GPT-2 has biases, nanoGPT's small models have none.
-struct Transformer {
-  int layers, heads, width, context;
-  bool bias;
-  std::string gelu, dropout;
-};
+TransformerForm gpt2_form(int layers, int heads, int width, int context) {
+  TransformerForm form;
+  form.layers = layers;
+  form.heads = form.groups = heads;
+  form.width = width;
+  form.head_width = width / heads;
+  form.inner = 4 * width;
+  form.positions = context;
+  form.is_tied = true;
+  form.epsilon = 1e-5f;
+  return form;
+}
 
-std::string transformer(const Transformer& t) {
-  const std::string bias = t.bias ? "" : " no_bias", norm = "layer_norm" + bias + "; ";
-  const std::string of_shares = t.dropout.empty() ? "" : " dropout " + t.dropout;
-  const std::string dropout = t.dropout.empty() ? "" : ";" + of_shares;
-  const auto linear = [&](int outputs, double deviation) {
-    return "linear " + std::to_string(outputs) + bias + " deviation " + number_text(deviation);
-  };
-  const double usual = 0.02, of_branch = usual / std::sqrt(2.0 * t.layers);
-  const std::string block = "residual(" + norm + linear(3 * t.width, usual) + "; attention " + std::to_string(t.heads) +
-                            of_shares + "; " + linear(t.width, of_branch) + dropout + "); residual(" + norm +
-                            linear(4 * t.width, usual) + "; " + t.gelu + "; " + linear(t.width, of_branch) + dropout +
-                            "); ";
-  std::string text =
-      "embedding " + std::to_string(t.width) + " positions " + std::to_string(t.context) + dropout + "; ";
-  for (int layer = 0; layer < t.layers; ++layer) text += block;
-  return text + norm + "tied_output";
+std::string with_scaled_branches(const TransformerForm& form) {
+  constexpr double kUsual = 0.02;
+  return model_text(form, {kUsual, scaled_branch_deviation(kUsual, form.layers)});
+}
+
+// nanoGPT's configurations for a CPU and for train_shakespeare_char.
+std::string nanogpt_cpu() { return with_scaled_branches(gpt2_form(4, 4, 128, 64)); }
+
+std::string nanogpt_char() {
+  TransformerForm form = gpt2_form(6, 6, 384, 256);
+  form.embedding_dropout = form.attention_dropout = form.branch_dropout = 0.2f;
+  return with_scaled_branches(form);
+}
+
+std::string gpt2() {
+  TransformerForm form = gpt2_form(12, 12, 768, 1024);
+  form.has_bias = form.norm_has_bias = form.is_approximate = true;
+  return with_scaled_branches(form);
 }
 
 // A small Llama (Touvron et al. 2023) of the size of llama2.c's stories260K: RMS norm, rotary positions, SwiGLU, and
 // eight heads that share the keys and values of four groups.
 std::string llama_tiny() {
-  constexpr int kLayers = 5;
-  const std::string usual = " no_bias deviation 0.02",
-                    of_branch = " no_bias deviation " + number_text(0.02 / std::sqrt(2.0 * kLayers));
-  std::string text = "embedding 64; ";
-  for (int layer = 0; layer < kLayers; ++layer) {
-    text += "residual(rms_norm; linear 128" + usual + "; rotary 8 groups 4; attention 8 groups 4; linear 64" +
-            of_branch + "); residual(rms_norm; linear 344" + usual + "; gated silu; linear 64" + of_branch + "); ";
-  }
-  return text + "rms_norm; tied_output";
+  TransformerForm form;
+  form.is_llama = form.is_tied = true;
+  form.layers = 5;
+  form.width = 64;
+  form.inner = 172;
+  form.heads = form.head_width = 8;
+  form.groups = 4;
+  form.epsilon = 1e-5f;
+  form.base = 10000;
+  return with_scaled_branches(form);
 }
 
 const std::vector<NamedModel>& zoo() {
@@ -138,10 +147,9 @@ const std::vector<NamedModel>& zoo() {
       {"resnet18", resnet18()},
       {"resnet20", resnet20()},
       {"resnet50", resnet50()},
-      // nanoGPT's configurations for a CPU and for train_shakespeare_char.
-      {"nanogpt-cpu", transformer({4, 4, 128, 64, false, "gelu", ""})},
-      {"nanogpt-char", transformer({6, 6, 384, 256, false, "gelu", "0.2"})},
-      {"gpt2", transformer({12, 12, 768, 1024, true, "gelu_tanh", ""})},
+      {"nanogpt-cpu", nanogpt_cpu()},
+      {"nanogpt-char", nanogpt_char()},
+      {"gpt2", gpt2()},
       {"llama-tiny", llama_tiny()},
   };
   return models;

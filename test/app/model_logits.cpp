@@ -1,11 +1,13 @@
 // model_logits MODEL CONTEXT CLASSES FILE TOKENS OUT: reads weights of another program into a model of text, as
-// --initial-parameters does. TOKENS holds int32 tokens of windows. OUT/logits gets the float32 logits of a pass over
-// each window, OUT/grown those of text that grows token by token, and OUT/model.safetensors the model in eave's layout.
+// --initial-parameters does. MODEL is as of --model. TOKENS holds int32 tokens of windows. OUT/logits gets the float32
+// logits of a pass over each window, OUT/grown those of text that grows token by token, and OUT/model.safetensors the
+// model in eave's layout.
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <iterator>
 
+#include "app/resume/huggingface_model.h"
 #include "app/resume/model_file.h"
 #include "base/printable.h"
 #include "eave/check.h"
@@ -55,7 +57,7 @@ std::vector<float> grown_logits(const Graph& graph, ConstSlice parameters, const
 }
 
 void run(char** words) {
-  const std::string text = model_specification(words[1]);
+  const std::string text = model_specification(model_text_of_option(words[1]));
   const int context = std::atoi(words[2]), classes = std::atoi(words[3]);
   const Graph graph = build_graph(text, {context, 1, 1}, classes);
   const ModelArenas model = read_model(read_model_of(words[4]), graph, "give the --model that the file is of");

@@ -21,9 +21,10 @@ namespace eave {
 CommandLine generate_command_line() {
   CommandLine line(
       "usage: eave generate RUN [--prompt TEXT] [options]\n\n"
-      "Writes text with the model of a run with --data text or tokens, or of a model.safetensors. Prints the prompt "
-      "and\n"
-      "what follows on standard output, as it comes, and the speed on standard error.");
+      "Writes text with the model of a run with --data text or tokens, of a model.safetensors, or of a folder with\n"
+      "Hugging Face's GPT-2 or Llama. Prints the prompt and what follows on standard output, as it comes, and the "
+      "speed\n"
+      "on standard error.");
   line.add_group(
       "Text",
       {{"prompt", OptionType::kText, "",
@@ -55,7 +56,7 @@ CommandLine generate_command_line() {
                    OptionType::kPath,
                    "",
                    "tokens of the text, as eave train reads them (default: the vocabulary that the run was trained "
-                   "with)",
+                   "with, or the one beside the weights)",
                    {},
                    {"bytes"}},
                   {"threads", OptionType::kInteger, "1", "number of threads for computing, on the CPU"}});
@@ -100,17 +101,31 @@ GenerateRequest read_generate_request(const CommandLine& line, const std::vector
   return request;
 }
 
-// The settings of the run; none for a file.
-RunConfig config_of(const fs::path& run) {
+// The settings of the run; none for weights alone.
+RunConfig config_of(const fs::path& run, const StoredModel& model) {
   std::error_code error;
-  return fs::is_directory(run, error) ? read_config(run / "config.json") : RunConfig();
+  return fs::is_directory(run, error) && !model.has_names_of_others ? read_config(run / "config.json") : RunConfig();
 }
 
-// Opens the vocabulary of the run. nullptr: none is known.
+// Opens the vocabulary beside the weights. nullptr: there is none.
+std::unique_ptr<Vocabulary> find_vocabulary_beside(const fs::path& weights) {
+  try {
+    const fs::path folder = weights.parent_path();
+    return open_vocabulary(folder.empty() ? "." : folder.string());
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kInputMissing) throw;
+    return nullptr;
+  }
+}
+
+// Opens the vocabulary of the model. nullptr: none is known.
 std::unique_ptr<Vocabulary> find_vocabulary(const GenerateRequest& request, const StoredModel& model) {
-  const RunConfig config = config_of(request.run);
+  const RunConfig config = config_of(request.run, model);
   const std::string named = setting_in(config, "data") == "text" ? setting_in(config, "vocabulary") : "";
-  if (named.empty()) return model.description.input.ends_with("vocabulary: bytes") ? open_vocabulary("bytes") : nullptr;
+  if (named.empty()) {
+    return model.description.input.ends_with("vocabulary: bytes") ? open_vocabulary("bytes")
+                                                                  : find_vocabulary_beside(model.place);
+  }
   std::error_code error;
   if (named != "bytes" && !fs::exists(named, error)) {
     throw Error(ExitCode::kInputMissing, (request.run / "config.json").string() + " names the vocabulary " + named +
@@ -122,7 +137,7 @@ std::unique_ptr<Vocabulary> find_vocabulary(const GenerateRequest& request, cons
 // A model of --data tokens may know more tokens than its vocabulary has, such as 50304 for the 50257 of GPT-2.
 void check_vocabulary(const Vocabulary& vocabulary, const GenerateRequest& request, const StoredModel& model) {
   const int known = model.description.classes, size = vocabulary.size();
-  const bool is_of_text = setting_in(config_of(request.run), "data") == "text";
+  const bool is_of_text = setting_in(config_of(request.run, model), "data") == "text";
   if (size == known || (size < known && !is_of_text)) return;
   throw Error(ExitCode::kConfiguration, "the vocabulary has " + count_text(size, "token") + ", but the model of " +
                                             model.place.string() + " knows " + std::to_string(known) +

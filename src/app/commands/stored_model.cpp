@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/resume/checkpoint_location.h"
+#include "app/resume/huggingface_model.h"
 #include "base/printable.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "eave/check.h"
@@ -22,7 +23,11 @@ Graph graph_of(const ModelDescription& model, const std::filesystem::path& file)
 
 StoredModel read_stored_model(const std::filesystem::path& run_or_file) {
   const SafetensorsFile file = read_model_of(run_or_file);
-  StoredModel model{file.path, description_in(file), {}, {}};
+  const bool has_names_of_others = is_of_huggingface(file);
+  const bool is_described_beside = has_names_of_others && !file.metadata.contains("model");
+  StoredModel model{
+      file.path, is_described_beside ? describe_huggingface_model(file.path) : description_in(file), {}, {}};
+  model.has_names_of_others = has_names_of_others;
   model.graph = graph_of(model.description, model.place);
   model.arenas = read_model(file, model.graph);
   return model;

@@ -20,9 +20,11 @@ struct StoredModel {
   ModelDescription description;
   Graph graph;
   ModelArenas arenas;
+  bool has_names_of_others = false;  // Hugging Face's: a config.json beside it is none of a run
 };
 
-// Reads the model.safetensors of a run's directory, or a file. Throws as read_model_of, description_in and read_model.
+// Reads the model.safetensors of a run's directory, a file, or a folder that save_pretrained of transformers wrote.
+// Throws as read_model_of, description_in, describe_huggingface_model and read_model.
 StoredModel read_stored_model(const std::filesystem::path& run_or_file);
 
 // Reads the consensus from the checkpoint of `step`, whose files the caller has verified. Throws Error: kUsage (of a

@@ -126,6 +126,9 @@ OptionValues CommandLine::parse(const std::vector<std::string>& words, const cha
   if (!config.empty()) assign(values, from_file(path_of_word(config, "--config"), values));
   assign(values, exported);
   assign(values, typed);
+  for (const auto& [name, expand] : expanded_) {
+    if (values.given(name)) values.set(name, expand(values.text(name)), values.entry(name).source);
+  }
   set_defaults_of_chosen_members(values);
   refuse_options_without_effect(values);
   return values;

@@ -37,6 +37,8 @@ class CommandLine {
   void derive_default(const std::string& name, std::string (*derive)(const OptionValues& values)) {
     derived_[name] = derive;
   }
+  // If the option `name` is given, parse() puts what `how` returns for its text in place of it.
+  void expand(const std::string& name, std::string (*how)(const std::string& text)) { expanded_[name] = how; }
 
   OptionValues declared() const;  // every option, with its default
 
@@ -99,6 +101,7 @@ class CommandLine {
   std::vector<Group> groups_;
   std::map<std::string, Owner> owners_;
   std::map<std::string, std::string (*)(const OptionValues&)> derived_;
+  std::map<std::string, std::string (*)(const std::string&)> expanded_;
   std::map<std::string, std::vector<Disabler>> disablers_;  // by name of option
 };
 

@@ -1,18 +1,18 @@
-// The config.json of transformers: written for a model, and compared with one.
+// The config.json of transformers: written for a model, read as a model, and compared with one.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "app/resume/config_entries.h"
 #include "app/resume/huggingface_model.h"
 #include "base/files/input_file.h"
 #include "base/formats/strict_json.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "eave/check.h"
+#include "eave/model.h"
 
 namespace eave {
 namespace {
-
-using ConfigJson = nlohmann::ordered_json;
 
 constexpr std::size_t kMostBytesOfConfig = std::size_t{1} << 20;
 
@@ -29,9 +29,9 @@ ConfigJson of_gpt2(const TransformerForm& form) {
           {"n_inner", form.inner},
           {"activation_function", form.is_approximate ? "gelu_new" : "gelu"},
           {"layer_norm_epsilon", written(form.epsilon)},
-          {"embd_pdrop", written(form.dropout)},
-          {"resid_pdrop", written(form.dropout)},
-          {"attn_pdrop", 0.0}};
+          {"embd_pdrop", written(form.embedding_dropout)},
+          {"resid_pdrop", written(form.branch_dropout)},
+          {"attn_pdrop", written(form.attention_dropout)}};
 }
 
 ConfigJson of_llama(const TransformerForm& form, int context) {
@@ -48,69 +48,127 @@ ConfigJson of_llama(const TransformerForm& form, int context) {
           {"rms_norm_eps", written(form.epsilon)},
           {"rope_theta", written(form.base)},
           {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", written(form.base)}}},
+          {"attention_dropout", written(form.attention_dropout)},
           {"attention_bias", false},
           {"mlp_bias", false}};
 }
 
-// Compares entries of a config.json with what a model has.
+int divided(const ConfigEntries& config, int whole, const char* what, int parts, const char* of) {
+  if (whole % parts == 0) return whole / parts;
+  config.refuse(
+      std::string(what) + " " + std::to_string(whole) + " is no multiple of " + of + " " + std::to_string(parts),
+      ExitCode::kBadData);
+}
+
+// GPT2Config of transformers.
+HuggingfaceConfig gpt2_in(const ConfigEntries& config) {
+  HuggingfaceConfig model;
+  TransformerForm& form = model.form;
+  form.has_bias = form.norm_has_bias = true;
+  form.layers = config.count("n_layer", 12);
+  form.width = config.count("n_embd", 768);
+  form.inner = config.count("n_inner", 4 * form.width);
+  form.heads = form.groups = config.count("n_head", 12);
+  form.head_width = divided(config, form.width, "n_embd", form.heads, "n_head");
+  form.positions = model.context = config.count("n_positions", 1024);
+  form.is_tied = config.flag("tie_word_embeddings", true);
+  constexpr std::ptrdiff_t kApproximate = 3;
+  form.is_approximate =
+      config.choice("activation_function", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu", "gelu_python"},
+                    "gelu_new") < kApproximate;
+  form.epsilon = static_cast<float>(config.number("layer_norm_epsilon", 1e-5, 1e-12, 1));
+  form.embedding_dropout = config.rate("embd_pdrop", 0.1);
+  form.attention_dropout = config.rate("attn_pdrop", 0.1);
+  form.branch_dropout = config.rate("resid_pdrop", 0.1);
+  config.off("scale_attn_by_inverse_layer_idx");
+  config.off("add_cross_attention");
+  if (!config.flag("scale_attn_weights", true)) config.refuse("scale_attn_weights is off; eave's attention scales");
+  const double deviation = config.number("initializer_range", 0.02, 1e-6, 10);
+  model.weights = {deviation, scaled_branch_deviation(deviation, form.layers)};
+  model.classes = config.count("vocab_size", 50257);
+  return model;
+}
+
+// Newer versions keep the base in rope_parameters, older ones beside it.
+float base_in(const ConfigEntries& config) {
+  constexpr double kOtherwise = 10000, kMost = 1e9;
+  const ConfigJson* const parameters = config.entries("rope_parameters");
+  if (parameters == nullptr) return static_cast<float>(config.number("rope_theta", kOtherwise, 1, kMost));
+  const ConfigEntries rope(config.path(), *parameters);
+  rope.choice("rope_type", {"default"}, "default");
+  return static_cast<float>(rope.number("rope_theta", kOtherwise, 1, kMost));
+}
+
+// LlamaConfig of transformers.
+HuggingfaceConfig llama_in(const ConfigEntries& config) {
+  HuggingfaceConfig model;
+  TransformerForm& form = model.form;
+  form.is_llama = true;
+  form.layers = config.count("num_hidden_layers", 32);
+  form.width = config.count("hidden_size", 4096);
+  form.inner = config.count("intermediate_size", 11008);
+  form.heads = config.count("num_attention_heads", 32);
+  form.groups = config.count("num_key_value_heads", form.heads);
+  divided(config, form.heads, "num_attention_heads", form.groups, "num_key_value_heads");
+  form.head_width = config.count("head_dim", std::max(1, form.width / form.heads));
+  form.is_tied = config.flag("tie_word_embeddings", false);
+  config.choice("hidden_act", {"silu"}, "silu");
+  form.epsilon = static_cast<float>(config.number("rms_norm_eps", 1e-6, 1e-12, 1));
+  config.off("rope_scaling");
+  form.base = base_in(config);
+  form.attention_dropout = config.rate("attention_dropout", 0);
+  config.off("attention_bias");
+  config.off("mlp_bias");
+  const double deviation = config.number("initializer_range", 0.02, 1e-6, 10);
+  model.weights = {deviation, deviation};
+  model.classes = config.count("vocab_size", 32000);
+  model.context = config.count("max_position_embeddings", 2048);
+  return model;
+}
+
+ConfigJson parse_config(const std::filesystem::path& path) {
+  ConfigJson config = parse_json_or_discard(read_file(path, kMostBytesOfConfig));
+  if (config.is_discarded()) throw Error(ExitCode::kBadData, path.string() + ": is no JSON; get the file again");
+  return config;
+}
+
+bool is_of_transformers(const ConfigJson& config) {
+  return config.is_object() && config.contains("model_type") && config["model_type"].is_string();
+}
+
+HuggingfaceConfig model_in(const std::filesystem::path& path, const ConfigJson& json) {
+  const ConfigEntries config(path.string(), json);
+  return config.choice("model_type", {"gpt2", "llama"}, "") == 0 ? gpt2_in(config) : llama_in(config);
+}
+
+// Compares numbers that arrays do not show.
 class Comparison {
  public:
-  Comparison(std::string path, const ConfigJson& config, std::string remedy)
-      : path_(std::move(path)), config_(config), remedy_(std::move(remedy)) {}
-
-  // `otherwise`: the value of transformers for an entry that is not there.
-  void number(const char* name, double mine, double otherwise, const std::string& in_text) const {
-    const auto found = config_.find(name);
-    const bool is_number = found != config_.end() && found->is_number();
-    if (found != config_.end() && !is_number && !found->is_null()) refuse(std::string(name) + " is no number");
-    const double theirs = is_number ? found->get<double>() : otherwise;
+  Comparison(std::string path, std::string remedy) : path_(std::move(path)), remedy_(std::move(remedy)) {}
+  void number(const char* name, double theirs, const char* in_text, double mine) const {
     if (std::abs(theirs - mine) > 1e-6 * std::abs(mine))
       refuse(std::string(name) + " is " + number_text(theirs) + ", and the model has " + in_text + " " +
              number_text(mine));
   }
-  void word(const char* name, const std::vector<std::string>& mine, const std::string& otherwise) const {
-    const auto found = config_.find(name);
-    const std::string theirs = found != config_.end() && found->is_string() ? found->get<std::string>() : otherwise;
-    if (std::ranges::find(mine, theirs) == mine.end())
-      refuse(std::string(name) + " is " + theirs + ", and the model's text has what they call " + mine.front());
-  }
-  void off(const char* name) const {
-    const auto found = config_.find(name);
-    const bool is_off = found == config_.end() || found->is_null() || (found->is_boolean() && !found->get<bool>());
-    if (!is_off) refuse(std::string(name) + " is on, which eave's layers do not have");
-  }
   [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(ExitCode::kConfiguration, path_ + ": " + printable(why) + "; " + remedy_);
+    throw Error(ExitCode::kConfiguration, path_ + ": " + why + "; " + remedy_);
   }
 
  private:
-  const std::string path_;
-  const ConfigJson& config_;
-  const std::string remedy_;
+  const std::string path_, remedy_;
 };
 
-void check_gpt2(const Comparison& config, const TransformerForm& form) {
-  config.number("n_head", form.heads, 12, "heads");
-  config.number("layer_norm_epsilon", double{form.epsilon}, 1e-5, "epsilon");
-  config.word("activation_function",
-              form.is_approximate ? std::vector<std::string>{"gelu_new", "gelu_pytorch_tanh", "gelu_fast"}
-                                  : std::vector<std::string>{"gelu", "gelu_python"},
-              "gelu_new");
-  config.off("scale_attn_by_inverse_layer_idx");
-}
-
-// Newer versions keep the base in rope_parameters, older ones beside it.
-void check_llama(const Comparison& config, const TransformerForm& form, const ConfigJson& json, const std::string& path,
-                 const std::string& remedy) {
-  config.number("num_attention_heads", form.heads, 32, "heads");
-  config.number("rms_norm_eps", double{form.epsilon}, 1e-6, "epsilon");
-  config.word("hidden_act", {"silu"}, "silu");
-  config.off("rope_scaling");
-  const auto rope = json.find("rope_parameters");
-  if (rope == json.end() || !rope->is_object()) return config.number("rope_theta", double{form.base}, 10000, "base");
-  const Comparison of_rope(path, *rope, remedy);
-  of_rope.number("rope_theta", double{form.base}, 10000, "base");
-  of_rope.word("rope_type", {"default"}, "default");
+void compare_forms(const Comparison& comparison, const TransformerForm& theirs, const TransformerForm& mine) {
+  if (theirs.is_llama != mine.is_llama)
+    comparison.refuse(std::string("model_type is ") + (theirs.is_llama ? "llama" : "gpt2") +
+                      ", and the model has the layers of " + (mine.is_llama ? "llama" : "gpt2"));
+  comparison.number(mine.is_llama ? "num_attention_heads" : "n_head", theirs.heads, "heads", mine.heads);
+  comparison.number(mine.is_llama ? "rms_norm_eps" : "layer_norm_epsilon", double{theirs.epsilon}, "epsilon",
+                    double{mine.epsilon});
+  if (mine.is_llama) comparison.number("rope_theta", double{theirs.base}, "base", double{mine.base});
+  if (theirs.is_approximate != mine.is_approximate)
+    comparison.refuse(std::string("activation_function is ") + (theirs.is_approximate ? "gelu_tanh" : "gelu") +
+                      " in eave's words, and the model has " + (mine.is_approximate ? "gelu_tanh" : "gelu"));
 }
 
 }  // namespace
@@ -124,17 +182,44 @@ std::string huggingface_config(const TransformerForm& form, int classes, int con
   return config.dump(2) + "\n";
 }
 
+HuggingfaceConfig read_huggingface_config(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    throw Error(ExitCode::kInputMissing,
+                "no " + path.string() + ", in which transformers keeps heads and layers of a model; get it, too");
+  }
+  const ConfigJson config = parse_config(path);
+  if (!is_of_transformers(config))
+    throw Error(ExitCode::kBadData, path.string() + ": is not of transformers: it has no model_type");
+  return model_in(path, config);
+}
+
+ModelDescription describe_huggingface_model(const std::filesystem::path& file) {
+  const HuggingfaceConfig config = read_huggingface_config(file.parent_path() / "config.json");
+  return {model_text(config.form, config.weights), {config.context, 1, 1}, config.classes};
+}
+
+std::string model_text_of_option(const std::string& name_or_text) {
+  const std::vector<std::string> names = model_names();
+  if (std::ranges::find(names, name_or_text) != names.end()) return name_or_text;
+  const std::filesystem::path folder = name_or_text;
+  std::error_code error;
+  if (std::filesystem::is_directory(folder, error)) {
+    const HuggingfaceConfig config = read_huggingface_config(folder / "config.json");
+    return model_text(config.form, config.weights);
+  }
+  const bool is_path = name_or_text.find('/') != std::string::npos && name_or_text.find(';') == std::string::npos;
+  if (!is_path) return name_or_text;
+  throw Error(ExitCode::kInputMissing, "--model " + printable(name_or_text) +
+                                           ": no such folder; name one with a config.json of transformers, or a model");
+}
+
 void check_huggingface_config(const std::string& file, const TransformerForm& form, const std::string& remedy) {
   const std::filesystem::path path = std::filesystem::path(file).parent_path() / "config.json";
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return;
-  const ConfigJson config = parse_json_or_discard(read_file(path, kMostBytesOfConfig));
-  if (config.is_discarded()) throw Error(ExitCode::kBadData, path.string() + ": is no JSON; get the file again");
-  const auto type = config.find("model_type");
-  if (!config.is_object() || type == config.end() || !type->is_string()) return;  // not of transformers
-  const Comparison comparison(path.string(), config, remedy);
-  comparison.word("model_type", {form.is_llama ? "llama" : "gpt2"}, "");
-  form.is_llama ? check_llama(comparison, form, config, path.string(), remedy) : check_gpt2(comparison, form);
+  const ConfigJson config = parse_config(path);
+  if (is_of_transformers(config)) compare_forms(Comparison(path.string(), remedy), model_in(path, config).form, form);
 }
 
 }  // namespace eave

@@ -1,12 +1,15 @@
-// Reads weights with Hugging Face's names for GPT-2 and Llama, and writes what from_pretrained of transformers needs.
+// Models of Hugging Face's transformers: reads their weights and their config.json, which it also writes for
+// from_pretrained, and compares with a model.
 //
 // The classes are GPT2LMHeadModel and LlamaForCausalLM of transformers. test/addons/run language_models compares their
 // logits with eave's, in both directions.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "app/resume/model_file.h"
 #include "base/formats/safetensors.h"
 #include "nn/huggingface.h"
 
@@ -32,9 +35,28 @@ HuggingfaceArrays huggingface_arrays(const SafetensorsFile& file, const Graph& g
 // names no special tokens, because it knows no vocabulary.
 std::string huggingface_config(const TransformerForm& form, int classes, int context);
 
+// The model of a config.json of GPT2LMHeadModel or LlamaForCausalLM, with the values of transformers for entries that
+// are not there. Linear layers get first weights as there. Throws Error: kInputMissing (no file), kBadData (it is no JSON, or
+// not of transformers, or a number is out of range), kConfiguration (another class, or something that eave's layers do
+// not have).
+struct HuggingfaceConfig {
+  TransformerForm form;
+  FirstWeights weights;
+  int classes = 0, context = 0;  // tokens of the vocabulary, and of the longest text
+};
+HuggingfaceConfig read_huggingface_config(const std::filesystem::path& path);
+
+// The model whose weights are `file`, by the config.json beside it. Throws as read_huggingface_config.
+ModelDescription describe_huggingface_model(const std::filesystem::path& file);
+
+// The value of --model: if it is the path of a folder, the text of the model that its config.json describes, else
+// `name_or_text`. A name of model_names() is never a path. Throws as read_huggingface_config, and Error(kInputMissing)
+// if a path has no folder.
+std::string model_text_of_option(const std::string& name_or_text);
+
 // Compares the config.json in the file's folder, if transformers wrote it, with the form. Arrays do not show these
-// numbers: heads, activation, epsilon, base of rotary positions. Throws Error(kConfiguration), or kBadData if the file
-// is no JSON.
+// numbers: heads, activation, epsilon, base of rotary positions. Throws Error(kConfiguration), which ends with
+// `remedy`; and as read_huggingface_config if there is a file.
 void check_huggingface_config(const std::string& file, const TransformerForm& form, const std::string& remedy);
 
 }  // namespace eave

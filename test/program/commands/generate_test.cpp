@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/formats/safetensors.h"
 #include "data/tokens/vocabulary_files.h"
 #include "test/program/expectations.h"
 
@@ -89,6 +90,39 @@ TEST(Generate, finds_the_vocabulary_of_the_run_or_says_which_option_names_it) {
              {"config.json names the vocabulary pairs, which is not there", "--vocabulary PATH"});
   EXPECT_EQ(place.eave(generate + "--vocabulary moved").output, "abcdef\nabcd\n");
   expect_end(78, place.eave(generate + "--vocabulary bytes"), {"has 256 tokens", "knows 259"});
+}
+
+// What eave exports has a description of its own; what others wrote is described by config.json alone.
+TEST(Generate, takes_a_folder_of_hugging_face_with_its_vocabulary) {
+  const Place place;
+  write_texts(place);
+  write_vocabulary(place, "pairs");
+  const std::string of_gpt2 =
+      "--model 'embedding 16 positions 12; residual(layer_norm; linear 48; attention 2; linear 16); "
+      "residual(layer_norm; linear 64; gelu_tanh; linear 16); layer_norm; tied_output' ";
+  const std::string words =
+      "train --data text --data-dir texts --context 12 --text-test-share 0.3 --batch 8 "
+      "--optimizer adamw --progress off ";
+  expect_end(0, place.eave(words + of_gpt2 + "--lr 0.02 --vocabulary pairs --epochs 25 --run-dir run"));
+  expect_end(0, place.eave("export run --layout huggingface --safetensors folder/model.safetensors"));
+  const auto generate = [&] { return place.eave("generate folder --temperature 0 --prompt abc --tokens 6"); };
+  expect_end(64, generate(), {"folder/model.safetensors does not say which vocabulary", "--vocabulary PATH"});
+  for (const char* name : {"encoder.json", "vocab.bpe"})
+    std::filesystem::copy(place.path() / "pairs" / name, place.path() / "folder" / name);
+  EXPECT_EQ(generate().output, "abcdef\nabcd\n");
+  SafetensorsFile weights = read_safetensors(place.path() / "folder/model.safetensors");
+  write_safetensors(OutputPath(place.path() / "folder/model.safetensors"), weights.arrays, {{"format", "pt"}});
+  EXPECT_EQ(generate().output, "abcdef\nabcd\n");
+
+  expect_end(0, place.eave(words + "--model folder --initial-parameters folder --vocabulary folder --max-steps 1 "
+                                   "--lr 0.0001 --overwrite --run-dir tuned"));
+  EXPECT_EQ(place.eave("generate tuned --temperature 0 --prompt abc --tokens 6").output, "abcdef\nabcd\n");
+  std::filesystem::remove(place.path() / "folder/config.json");
+  expect_end(66, generate(), {"no folder/config.json, in which transformers keeps heads and layers"});
+  expect_end(66, place.eave(words + "--model folder --max-steps 1 --lr 0.02 --run-dir other"),
+             {"no folder/config.json"});
+  // The run has the model's text, and needs the folder no more.
+  expect_end(0, place.eave("generate tuned --prompt abc --tokens 6 --vocabulary pairs"));
 }
 
 // The identity of the data decides, not the name of the files.

@@ -1,8 +1,9 @@
 // Recognises GPT-2's and Llama's form in the text of a model.
+#include "nn/transformer_form.h"
+
 #include <limits>
 
 #include "eave/check.h"
-#include "nn/huggingface.h"
 #include "nn/specification.h"
 
 namespace eave {
@@ -10,14 +11,15 @@ namespace {
 
 constexpr int kMost = std::numeric_limits<int>::max();
 
-// Reads layers one after another, without those of dropout.
+// Reads layers one after another. Those of dropout are passed over; the first one gives its rate.
 class FormReader {
  public:
-  FormReader(const std::vector<LayerText>& layers, TransformerForm& form) : layers_(layers), form_(form) {}
+  FormReader(const std::vector<LayerText>& layers, TransformerForm& form, float& dropout)
+      : layers_(layers), form_(form), dropout_(dropout) {}
 
   bool has_next() {
     while (next_ < layers_.size() && layers_[next_].word == "dropout") {
-      if (form_.dropout == 0) form_.dropout = ArgumentReader(layers_[next_]).take_fraction("the rate");
+      if (dropout_ == 0) dropout_ = ArgumentReader(layers_[next_]).take_fraction("the rate");
       ++next_;
     }
     return next_ < layers_.size();
@@ -77,8 +79,13 @@ class FormReader {
     const int groups = arguments.take_word("groups") ? arguments.take_count("the number of groups", 1, kMost) : heads;
     agree(form_.heads, heads, "heads");
     agree(form_.groups, groups, "groups");
-    if (word != "rotary") return;
+    if (word != "rotary") return take_dropout_of_shares(arguments);
     agree(form_.base, arguments.take_word("base") ? arguments.take_number("the base", 1, 1e9f) : 10000.0f, "bases");
+  }
+  void take_dropout_of_shares(ArgumentReader& arguments) {
+    if (!arguments.take_word("dropout")) return;
+    const float rate = arguments.take_fraction("the rate");
+    if (form_.attention_dropout == 0) form_.attention_dropout = rate;
   }
   void follow(bool is_first) { is_first_ = is_first; }
 
@@ -99,13 +106,14 @@ class FormReader {
 
   const std::vector<LayerText>& layers_;
   TransformerForm& form_;
+  float& dropout_;
   std::size_t next_ = 0;
   int linears_ = 0, norms_ = 0;
   bool is_first_ = false;  // the first block, which sets what the others must have
 };
 
 void read_attention(const LayerText& block, TransformerForm& form, bool is_first) {
-  FormReader reader(block.body, form);
+  FormReader reader(block.body, form, form.branch_dropout);
   reader.follow(is_first);
   reader.take_norm();
   const int rows = reader.take_linear();
@@ -119,7 +127,7 @@ void read_attention(const LayerText& block, TransformerForm& form, bool is_first
 }
 
 void read_dense(const LayerText& block, TransformerForm& form) {
-  FormReader reader(block.body, form);
+  FormReader reader(block.body, form, form.branch_dropout);
   reader.take_norm();
   const int outputs = reader.take_linear();
   FormReader::agree(form.inner, form.is_llama ? outputs / 2 : outputs, "channels between linear layers");
@@ -148,7 +156,7 @@ void read_output(FormReader& reader, TransformerForm& form) {
 TransformerForm read_form(const std::string& specification) {
   const std::vector<LayerText> layers = parse_specification(specification);
   TransformerForm form;
-  FormReader reader(layers, form);
+  FormReader reader(layers, form, form.embedding_dropout);
   ArgumentReader arguments(reader.take("embedding"));
   form.width = arguments.take_count("the number of channels", 1, kMost);
   form.is_llama = !arguments.take_word("positions");

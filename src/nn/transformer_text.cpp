@@ -1,0 +1,76 @@
+// Writes the text of a transformer.
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "base/options/number_text.h"
+#include "nn/transformer_form.h"
+
+namespace eave {
+namespace {
+
+constexpr float kUsualEpsilon = 1e-5f, kUsualBase = 10000;  // of layers whose text names none
+
+// The shortest text that gives the same float.
+std::string exact_text(float value) {
+  const std::string usual = number_text(double{value});
+  if (std::stof(usual) == value) return usual;
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+std::string rate_text(float rate) { return " dropout " + exact_text(rate); }
+
+// Writes the layers of one form.
+class FormWriter {
+ public:
+  FormWriter(const TransformerForm& form, const FirstWeights& weights) : form_(form), weights_(weights) {}
+
+  std::string embedding() const {
+    const std::string table = "embedding " + std::to_string(form_.width);
+    return table + (form_.is_llama ? "" : " positions " + std::to_string(form_.positions)) +
+           dropout(form_.embedding_dropout) + "; ";
+  }
+  std::string attention() const {
+    const std::string groups = form_.groups == form_.heads ? "" : " groups " + std::to_string(form_.groups);
+    const std::string heads = std::to_string(form_.heads) + groups;
+    const std::string base = form_.base == kUsualBase ? "" : " base " + exact_text(form_.base);
+    return "residual(" + norm() + linear((form_.heads + 2 * form_.groups) * form_.head_width) +
+           (form_.is_llama ? "rotary " + heads + base + "; " : "") + "attention " + heads +
+           (form_.attention_dropout > 0 ? rate_text(form_.attention_dropout) : "") + "; " + branch_end() + ")";
+  }
+  std::string dense() const {
+    const std::string activation = form_.is_llama ? "gated silu" : form_.is_approximate ? "gelu_tanh" : "gelu";
+    return "residual(" + norm() + linear(form_.is_llama ? 2 * form_.inner : form_.inner) + activation + "; " +
+           branch_end() + ")";
+  }
+  std::string output() const { return norm() + (form_.is_tied ? "tied_output" : "linear classes no_bias"); }
+
+ private:
+  std::string norm() const {
+    const std::string name = form_.is_llama ? "rms_norm" : form_.norm_has_bias ? "layer_norm" : "layer_norm no_bias";
+    return name + (form_.epsilon == kUsualEpsilon ? "" : " epsilon " + exact_text(form_.epsilon)) + "; ";
+  }
+  std::string linear_layer(int outputs, double deviation) const {
+    return "linear " + std::to_string(outputs) + (form_.has_bias ? "" : " no_bias") + " deviation " +
+           number_text(deviation);
+  }
+  std::string linear(int outputs) const { return linear_layer(outputs, weights_.usual) + "; "; }
+  std::string branch_end() const { return linear_layer(form_.width, weights_.branch) + dropout(form_.branch_dropout); }
+  static std::string dropout(float rate) { return rate > 0 ? ";" + rate_text(rate) : ""; }
+
+  const TransformerForm& form_;
+  const FirstWeights& weights_;
+};
+
+}  // namespace
+
+double scaled_branch_deviation(double usual, int layers) { return usual / std::sqrt(2.0 * layers); }
+
+std::string model_text(const TransformerForm& form, const FirstWeights& weights) {
+  const FormWriter writer(form, weights);
+  const std::string block = writer.attention() + "; " + writer.dense();
+  return writer.embedding() + "repeat " + std::to_string(form.layers) + " (" + block + "); " + writer.output();
+}
+
+}  // namespace eave

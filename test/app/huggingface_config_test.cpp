@@ -1,0 +1,116 @@
+// A config.json of transformers gives the text of a model.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "app/resume/huggingface_model.h"
+#include "eave/check.h"
+#include "eave/model.h"
+#include "test/expectations.h"
+#include "test/temporary_directory.h"
+
+namespace eave {
+namespace {
+
+struct ConfigOfTransformers : testing::Test {
+  void write(const std::string& json) const { std::ofstream(directory.path() / "config.json") << json; }
+  std::string text_of(const std::string& json) const {
+    write(json);
+    return model_text_of_option(directory.path());
+  }
+  void expect_refused(ExitCode code, const std::string& json, const std::string& says) const {
+    SCOPED_TRACE(json);
+    write(json);
+    expect_error(code, says, [&] { model_text_of_option(directory.path()); });
+  }
+
+  const TemporaryDirectory directory;
+};
+
+TEST_F(ConfigOfTransformers, has_the_values_of_gpt2_for_entries_that_are_not_there) {
+  EXPECT_EQ(text_of(R"({"model_type": "gpt2", "embd_pdrop": 0, "attn_pdrop": 0.0, "resid_pdrop": 0})"),
+            model_specification("gpt2"));
+  write(R"({"model_type": "gpt2", "n_inner": null})");
+  const HuggingfaceConfig usual = read_huggingface_config(directory.path() / "config.json");
+  EXPECT_EQ(usual.classes, 50257);
+  EXPECT_EQ(usual.context, 1024);
+  EXPECT_EQ(usual.form.attention_dropout, 0.1F);
+}
+
+TEST_F(ConfigOfTransformers, of_gpt2_gives_each_number_its_place) {
+  EXPECT_EQ(
+      text_of(R"({"model_type": "gpt2", "n_layer": 1, "n_embd": 6, "n_head": 3, "n_inner": 10, "n_positions": 7,
+                        "activation_function": "gelu", "layer_norm_epsilon": 1e-06, "embd_pdrop": 0.1,
+                        "attn_pdrop": 0.2, "resid_pdrop": 0.3, "initializer_range": 0.1, "tie_word_embeddings": false,
+                        "vocab_size": 11, "torch_dtype": "float16", "bos_token_id": null})"),
+      "embedding 6 positions 7; dropout 0.1; repeat 1 (residual(layer_norm epsilon 1e-06; linear 18 deviation 0.1; "
+      "attention 3 dropout 0.2; linear 6 deviation 0.0707107; dropout 0.3); residual(layer_norm epsilon 1e-06; "
+      "linear 10 deviation 0.1; gelu; linear 6 deviation 0.0707107; dropout 0.3)); layer_norm epsilon 1e-06; "
+      "linear classes no_bias");
+}
+
+TEST_F(ConfigOfTransformers, of_llama_gives_each_number_its_place) {
+  const std::string config =
+      R"({"model_type": "llama", "hidden_size": 6, "intermediate_size": 10, "num_hidden_layers": 1,
+          "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "rms_norm_eps": 1e-05, "vocab_size": 11,
+          "tie_word_embeddings": true, "attention_dropout": 0.5, "max_position_embeddings": 12, )";
+  const std::string expected =
+      "embedding 6; repeat 1 (residual(rms_norm; linear 64 no_bias deviation 0.02; rotary 4 groups 2 base 500000; "
+      "attention 4 groups 2 dropout 0.5; linear 6 no_bias deviation 0.02); residual(rms_norm; linear 20 no_bias "
+      "deviation 0.02; gated silu; linear 6 no_bias deviation 0.02)); rms_norm; tied_output";
+  EXPECT_EQ(text_of(config + R"("rope_theta": 500000.0})"), expected);
+  EXPECT_EQ(text_of(config + R"("rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}})"), expected);
+  EXPECT_EQ(read_huggingface_config(directory.path() / "config.json").context, 12);
+}
+
+TEST_F(ConfigOfTransformers, that_eave_writes_for_a_model_gives_its_form) {
+  for (const char* const name : {"gpt2", "llama-tiny"}) {
+    const std::string text = model_specification(name);
+    write(huggingface_config(read_form(text), 300, 64));
+    const HuggingfaceConfig read = read_huggingface_config(directory.path() / "config.json");
+    EXPECT_EQ(model_text(read.form, {}), model_text(read_form(text), {})) << name;
+    EXPECT_EQ(read.classes, 300);
+  }
+  TransformerForm dropping = read_form(model_specification("nanogpt-char"));
+  EXPECT_EQ(dropping.embedding_dropout, 0.2F);
+  EXPECT_EQ(dropping.attention_dropout, 0.2F);
+  EXPECT_EQ(dropping.branch_dropout, 0.2F);
+  EXPECT_EQ(model_text(dropping, {0.02, scaled_branch_deviation(0.02, 6)}), model_specification("nanogpt-char"));
+}
+
+TEST_F(ConfigOfTransformers, with_what_eave_does_not_have_is_refused) {
+  const auto expect = [&](const std::string& entry, const std::string& says, ExitCode code) {
+    const bool is_llama = entry.find("rope") != std::string::npos || entry.find("bias") != std::string::npos;
+    expect_refused(code, std::string(R"({"model_type": ")") + (is_llama ? "llama" : "gpt2") + "\", " + entry + "}",
+                   says);
+  };
+  constexpr ExitCode kOther = ExitCode::kConfiguration, kBad = ExitCode::kBadData;
+  expect(R"("activation_function": "relu")", "activation_function is relu; eave's layers have gelu_new", kOther);
+  expect(R"("scale_attn_weights": false)", "scale_attn_weights is off", kOther);
+  expect(R"("rope_scaling": {"type": "linear", "factor": 2.0})", "rope_scaling is on", kOther);
+  expect(R"("rope_parameters": {"rope_type": "llama3"})", "rope_type is llama3", kOther);
+  expect(R"("attention_bias": true)", "attention_bias is on", kOther);
+  expect(R"("n_head": 7)", "n_embd 768 is no multiple of n_head 7", kBad);
+  expect(R"("n_head": 0)", "n_head is 0, expected a number from 1", kBad);
+  expect(R"("n_head": "12")", "n_head is \"12\", expected a number", kBad);
+  expect(R"("n_layer": 1.5)", "n_layer is no whole number", kBad);
+  expect(R"("n_layer": 1e30)", "n_layer is 1e+30, expected a number from 1", kBad);
+  expect(R"("resid_pdrop": 1)", "resid_pdrop is 1", kBad);
+  expect(R"("tie_word_embeddings": "no")", "tie_word_embeddings is \"no\", expected true or false", kBad);
+  expect_refused(kOther, R"({"model_type": "bert"})", "model_type is bert; eave's layers have gpt2, llama");
+  expect_refused(kBad, R"({"n_head": 12})", "is not of transformers: it has no model_type");
+  expect_refused(kBad, "[1]", "is not of transformers");
+  expect_refused(kBad, "{", "is no JSON");
+}
+
+TEST_F(ConfigOfTransformers, is_looked_for_where_the_option_names_a_folder_and_nowhere_else) {
+  EXPECT_EQ(model_text_of_option("mlp"), "mlp");
+  EXPECT_EQ(model_text_of_option("dense 10; relu"), "dense 10; relu");
+  EXPECT_EQ(model_text_of_option("misspelt"), "misspelt");
+  expect_error(ExitCode::kInputMissing, "no " + (directory.path() / "config.json").string(),
+               [&] { model_text_of_option(directory.path()); });
+  expect_error(ExitCode::kInputMissing, "--model a/b: no such folder", [&] { model_text_of_option("a/b"); });
+}
+
+}  // namespace
+}  // namespace eave
