@@ -114,6 +114,8 @@ const std::map<std::string, std::function<void(const std::string&)>>& cases() {
       {"step-lenet-4", [](const std::string& name) { count_step(name, "lenet", 4); }},
       {"step-cifar7-4", [](const std::string& name) { count_step(name, "cifar7", 4); }},
       {"step-resnet20-1", [](const std::string& name) { count_step(name, "resnet20", 1); }},
+      {"step-nanogpt-1", [](const std::string& name) { count_step(name, "nanogpt-cpu", 1); }},
+      {"step-llama-1", [](const std::string& name) { count_step(name, "llama-tiny", 1); }},
       {"update-sgd", [](const std::string& name) { count_update(name, false); }},
       {"update-sgd-elastic", [](const std::string& name) { count_update(name, true); }},
       {"exchange-allreduce", [](const std::string& name) { count_exchanges(name, "allreduce"); }},

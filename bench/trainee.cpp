@@ -48,7 +48,8 @@ Trainee::Task Trainee::task_of(const std::string& model) {
                                                     {"resnet50", {{224, 224, 3}, 1000}},
                                                     {"nanogpt-cpu", {{64, 1, 1}, 65}},
                                                     {"nanogpt-char", {{256, 1, 1}, 65}},
-                                                    {"gpt2", {{256, 1, 1}, 50257}}};
+                                                    {"gpt2", {{256, 1, 1}, 50257}},
+                                                    {"llama-tiny", {{64, 1, 1}, 512}}};
   const auto found = tasks.find(model);
   if (found != tasks.end()) return found->second;
   std::string names;
