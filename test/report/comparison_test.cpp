@@ -85,6 +85,23 @@ TEST(LearningRate, chosen_by_test_accuracy_is_told_in_a_note) {
   EXPECT_TRUE(comparison.notes.at(0).starts_with("No validation accuracy was recorded: ")) << comparison.notes[0];
 }
 
+TEST(MovingAverage, of_variants_whose_runs_all_have_one_is_told_in_a_note) {
+  const MadeRuns place;
+  const auto make = [&](const std::string& name, const std::string& method, int seed, std::vector<double> averages) {
+    make_run(place, name,
+             {.communicator = method, .seed = seed, .accuracies = {0.5, 0.75}, .averages = std::move(averages)});
+  };
+  make("a1", "allreduce", 1, {0.5, 0.8});
+  make("a2", "allreduce", 2, {0.5, 0.9});
+  make("b1", "easgd", 1, {0.5, 0.7});
+  make("b2", "easgd", 2, {});
+  const Texts notes = compared(place).notes;
+  const std::string expected =
+      "The moving average of the consensus (--ema-decay) ended with test accuracy allreduce: 85.00 % (the consensus: "
+      "75.00 %). It is in no table and no verdict.";
+  EXPECT_TRUE(std::ranges::find(notes, expected) != notes.end()) << testing::PrintToString(notes);
+}
+
 TEST(LearningRate, with_which_a_seed_was_lost_goes_behind_one_with_which_none_was) {
   const MadeRuns place;
   make_run(place, "a1", {.seed = 1, .accuracies = {0.75}, .settings = {{"lr", "0.3"}}});

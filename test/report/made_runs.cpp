@@ -58,6 +58,7 @@ EvaluationRecord evaluation_of(const MadeRun& run, std::size_t i) {
     record.ema = ModelScore{3.5, record.center.accuracy};
   }
   if (!run.validation.empty()) record.validation = ModelScore{1 - run.validation[i], run.validation[i]};
+  if (!run.averages.empty()) record.ema = ModelScore{1 - run.averages[i], run.averages[i]};
   return record;
 }
 

@@ -36,6 +36,7 @@ struct MadeRun {
   std::int64_t bytes = 0;                         // sent by each rank in the whole run
   std::map<std::string, std::string> settings{};  // options on top of batch 10, lr 0.1
   std::int64_t tokens_per_sample = 0;             // not 0: the samples are text
+  std::vector<double> averages{};  // scores of the moving average of the consensus likewise; empty: it has none
   bool finishes = true;
   std::int64_t first_step = 0;  // this and earlier steps have no lines
 };

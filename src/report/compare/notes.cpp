@@ -6,6 +6,7 @@
 #include "base/options/quantities.h"
 #include "report/compare/comparison.h"
 #include "report/record/config.h"
+#include "report/record/metric.h"
 #include "report/text/terminal.h"
 
 namespace eave {
@@ -120,6 +121,30 @@ std::string on_tuned_options(const Comparison& comparison) {
   return costs.empty() ? "" : "Other values of a method's own options took, besides the best: " + listed(costs) + ".";
 }
 
+// Mean over the variant's runs, each at its end; nothing if a run has none.
+std::optional<double> end_of_moving_average(const Comparison& comparison, const Variant& variant) {
+  std::vector<double> scores;
+  for (const std::size_t run : variant.finished) {
+    const std::vector<EvaluationPoint>& evaluations = comparison.runs[run].evaluations;
+    if (evaluations.empty() || !evaluations.back().record.ema) return std::nullopt;
+    scores.push_back(evaluations.back().record.ema->accuracy);
+  }
+  return scores.empty() ? std::nullopt : std::optional(mean_of(scores));
+}
+
+std::string on_moving_averages(const Comparison& comparison) {
+  std::vector<std::string> ends;
+  for (const Variant& variant : comparison.variants) {
+    const std::optional<double> average = end_of_moving_average(comparison, variant);
+    if (!variant.chosen || !average || !variant.accuracy) continue;
+    ends.push_back(variant.label + ": " + score_text(comparison.metric, *average) +
+                   " (the consensus: " + score_text(comparison.metric, variant.accuracy->mean) + ")");
+  }
+  if (ends.empty()) return "";
+  return "The moving average of the consensus (--ema-decay) ended with test " + comparison.metric.name + " " +
+         listed(ends) + ". It is in no table and no verdict.";
+}
+
 std::string on_chance(const Comparison& comparison) {
   const auto is_tested = [](const MethodCell& cell) {
     return std::ranges::any_of(cell.by, [](const auto& each) {
@@ -159,11 +184,17 @@ std::string evaluation_cost(const std::vector<RunRecord>& runs) {
 }
 
 std::vector<std::string> notes_on(const Comparison& comparison) {
-  std::vector<std::string> notes = {on_unfinished(comparison),     on_data(comparison),
-                                    on_learning_rates(comparison), on_repeated_seeds(comparison),
-                                    on_speedups(comparison),       on_few_evaluations(comparison),
-                                    on_edges(comparison),          on_tuning(comparison),
-                                    on_tuned_options(comparison),  evaluation_cost(comparison.runs),
+  std::vector<std::string> notes = {on_unfinished(comparison),
+                                    on_data(comparison),
+                                    on_learning_rates(comparison),
+                                    on_repeated_seeds(comparison),
+                                    on_speedups(comparison),
+                                    on_few_evaluations(comparison),
+                                    on_edges(comparison),
+                                    on_tuning(comparison),
+                                    on_tuned_options(comparison),
+                                    on_moving_averages(comparison),
+                                    evaluation_cost(comparison.runs),
                                     on_chance(comparison)};
   std::erase(notes, "");
   return notes;
