@@ -27,10 +27,16 @@ enum class ExitCode : int {
 // where (file, offset, option, rank), and what to do. main catches it, prints it once and exits with `code()`.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  // A byte 0 in the message becomes '?'. A name from a file may have one, and what() would end there.
+  Error(ExitCode code, const std::string& message) : std::runtime_error(without_byte_0(message)), code_(code) {}
   ExitCode code() const noexcept { return code_; }
 
  private:
+  static std::string without_byte_0(std::string message) {
+    for (char& letter : message) letter = letter == '\0' ? '?' : letter;
+    return message;
+  }
+
   ExitCode code_;
 };
 

@@ -189,13 +189,13 @@ struct HuggingfaceParts : HuggingfaceModel {
     write_part("part-1.safetensors", all);
     write_part("part-2.safetensors", second);
   }
-  void write_part(const std::string& name, const std::vector<Array>& part) {
+  void write_part(const std::string& name, const std::vector<Array>& part, const std::string& format = "pt") {
     std::vector<NamedArray> views;
     for (const Array& array : part) {
       views.push_back({array.name, array.shape, array.values});
       index["weight_map"][array.name] = name;
     }
-    write_safetensors(OutputPath(directory.path() / name), views, {{"format", "pt"}});
+    write_safetensors(OutputPath(directory.path() / name), views, {{"format", format}});
   }
   ModelArenas read_parts(const std::string& text) const {
     std::ofstream(directory.path() / "model.safetensors.index.json") << text;
@@ -218,8 +218,10 @@ TEST_F(HuggingfaceParts, must_fit_their_index) {
   expect_refused_parts("", "is no index of safetensors");
   expect_refused_parts(R"({"weight_map": {}})", "is no index of safetensors");
   expect_refused_parts(R"({"weight_map": {"a": 1}})", "gives no name of a file for the array 'a'");
-  const std::string name = arrays().front().name;
-  for (const char* const part : {"../part-1.safetensors", "/etc/passwd", "", ".."}) {
+  expect_refused_parts(R"({"weight_map": {"a": "x", "a": "y"}})", "it names 'a' twice");
+  const std::string name = arrays().front().name, with_byte_0("part-1.safetensors\0", 19);
+  for (const std::string& part : {std::string("../part-1.safetensors"), std::string("/etc/passwd"), std::string(),
+                                  std::string(".."), with_byte_0}) {
     nlohmann::json other = index;
     other["weight_map"][name] = part;
     expect_refused_parts(other, "expected the name of a file beside it");
@@ -233,6 +235,14 @@ TEST_F(HuggingfaceParts, must_fit_their_index) {
   expect_refused_parts(other, "lacks the array 'another', which model.safetensors.index.json looks for in it");
   std::filesystem::remove(directory.path() / "part-2.safetensors");
   expect_refused_parts(index, "part-2.safetensors, a part of ", ExitCode::kInputMissing);
+}
+
+TEST_F(HuggingfaceParts, must_have_the_same_metadata) {
+  const std::vector<Array> all = arrays();
+  write_part("part-2.safetensors", {all.begin() + 3, all.end()}, "eave");
+  expect_refused_parts(index,
+                       "part-2.safetensors: its metadata say 'eave' for 'format', but those of another part say "
+                       "'pt'");
 }
 
 TEST_F(HuggingfaceModel, is_refused_by_models_of_another_form) {

@@ -35,6 +35,7 @@ TEST(Printable, keeps_line_ends_where_they_are_asked_for) {
 TEST(Message, is_one_line_unless_it_was_made_of_several) {
   EXPECT_EQ(message_of(Error(ExitCode::kUsage, "no file a\nb\x1b[31m")), "no file a?b?[31m");
   EXPECT_EQ(message_of(std::runtime_error("a\xff")), "a?");
+  EXPECT_EQ(message_of(Error(ExitCode::kBadData, std::string("'a\0': b", 7))), "'a?': b");
   const LinesError lines(ExitCode::kBadData, {"2 are bad:", "  a\nb: cut off", "  c\t"});
   EXPECT_EQ(message_of(lines), "2 are bad:\n  a?b: cut off\n  c?");
   EXPECT_EQ(lines.code(), ExitCode::kBadData);

@@ -124,6 +124,14 @@ TEST(SafetensorsHeader, takes_the_last_of_equal_names_in_metadata) {
   EXPECT_EQ(parse_safetensors_header(R"({"__metadata__":{"x":"y","x":"z"}})", 0).metadata.at("x"), "z");
 }
 
+// The parser's time grows with the square of their number.
+TEST(SafetensorsHeader, of_many_objects_is_refused) {
+  for (const std::string name : {"__metadata__", "a"}) {
+    expect_error(ExitCode::kBadData, "of more than 64 objects",
+                 [&] { parse_safetensors_header("{\"" + name + "\":[" + so_many("{},", 500'000) + "1]}", 0); });
+  }
+}
+
 TEST(SafetensorsHeader, of_many_arrays_takes_a_time_in_proportion) {
   std::string header = "{";
   for (int i = 0; i < 40'000; ++i) {

@@ -39,6 +39,13 @@ std::string repeated(const std::string& text, int times) {
   return all;
 }
 
+// The parser's callback would need minutes for it.
+TEST(StrictJson, of_many_objects_takes_a_time_in_proportion) {
+  std::string text = "[{}";
+  for (int i = 0; i < 500'000; ++i) text += ",{}";
+  EXPECT_EQ(parse_json(text + "]").size(), 500'001);
+}
+
 TEST(JsonNesting, is_too_deep_only_beyond_the_limit) {
   for (const std::string& begin : {std::string("["), std::string("{\"a\":")}) {
     EXPECT_FALSE(is_too_nested(repeated(begin, kMostNested)));

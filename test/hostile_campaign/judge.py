@@ -20,7 +20,7 @@ BUGS = (b"terminate called", b"Sanitizer", b"runtime error:", b"Segmentation", b
 REMEDIES = re.compile(
     r"\b(expected|give|choose|remove|get|see|did you mean|leave|name|use|make|try|need|needs|wait|start|resume|rename|move|"
     r"bring|take|look|free|raise|lower|fewer|less|more|smaller|at most|at least|train|run|put|set|write|unset|export|"
-    r"check|repair|belongs?|only|must|no .* there|there (are|is)|add|drop|delete|copy|unpack|convert|save|fetch)\b|--", re.I)
+    r"check|repair|mend|belongs?|only|must|no .* there|there (are|is)|add|drop|delete|copy|unpack|convert|save|fetch)\b|--", re.I)
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]")
 NOT_A_FAILURE = ("eave: warning:", "eave: note:")
 LOADER = b"error while loading shared libraries"  # ld.so prints it if a memory limit leaves it too little

@@ -92,6 +92,7 @@ def _bytes(rng, header, content):
 
 
 DAMAGE = [_twice, _over_each_other, _gap, _other_order, _padded, _more_words, _other_type, _not_finite, _generic, _generic, _bytes, _bytes]
+NAMES = ["model.safetensors", "model-0000"]  # the second begins the names of parts
 
 
 def _check_export(source, target, layout):
@@ -136,24 +137,26 @@ def _of_run(rng, place, base):
     if not whole:
         data, what = mutations.flip_array_bit(rng, source.read_bytes())
         source.write_bytes(data)
-    plan = _read(rng, place, base, rng.choice([run, source]), source, what, whole)
+    plan = read(rng, place, base, rng.choice([run, source]), source, what, whole)
     if not whole:
         plan.check = check_refused(f"reads a model of a run with {what}")
     return plan
 
 
-def _read(rng, place, base, named, source, what, whole):
-    """Reads the file `source` by export or as initial parameters. `named` is the word that names it on the command
-    line."""
+def read(rng, place, base, named, source, what, whole):
+    """Reads the file `source` by export or as initial parameters. `named` is the word that names it on the command line.
+    eave generate has to refuse this model of images."""
     target, run = place.out / "model.safetensors", place.out / "run"
+    if rng.random() < 0.1:
+        return Plan([Call(["generate", named])], what, NAMES, check=check_refused("generates text by a model of images"))
     if rng.random() < 0.5:
         layout = rng.choice(["eave", "pytorch"])
         call = Call(["export", named, "--safetensors", target, "--layout", layout], promised=whole)
-        return Plan([call], what, ["model.safetensors"], ["out/model.safetensors"], _check_export(source, target, layout))
+        return Plan([call], what, NAMES, ["out/model.safetensors"], _check_export(source, target, layout))
     (place.inputs / "set").symlink_to(base.idx)
     words = ["train", "--data", "mnist", "--data-dir", place.inputs / "set", *kind_data.one_step(run), "--initial-parameters", named,
              "--batch", 40]
-    return Plan([Call(words, promised=whole)], what, ["model.safetensors"], ["out/run"],
+    return Plan([Call(words, promised=whole)], what, NAMES, ["out/run"],
                 _check_begun(source, place.inputs / "set", run))
 
 
@@ -164,4 +167,4 @@ def make_model(rng, place, base):
     data, what, whole = rng.choice(DAMAGE)(rng, header, content)
     source = place.inputs / "model.safetensors"
     source.write_bytes(data)
-    return _read(rng, place, base, source, source, what, whole)
+    return read(rng, place, base, source, source, what, whole)

@@ -1,6 +1,7 @@
 """All kinds of trials: maps a name to its weight and to the function that draws a trial."""
 import kind_data
 import kind_image
+import kind_index
 import kind_model
 import kind_name
 import kind_option
@@ -18,6 +19,7 @@ KINDS = {
     "vocabulary": (3, kind_text.make_vocabulary),
     "image": (10, kind_image.make_image),
     "model": (10, kind_model.make_model),
+    "index": (6, kind_index.make_index),
     "run": (14, kind_run.make_run),
     "resume": (8, kind_run.make_resume),
     "checkpoint": (6, kind_run.make_checkpoint),

@@ -20,6 +20,7 @@ except ImportError:
 
 TYPES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1, "U16": 2, "U32": 4, "U64": 8,
          "F8_E4M3": 1, "F8_E5M2": 1}
+OF_ARRAYS = "eave_xxh3_128"  # metadata that differ from part to part
 
 
 def _read_strictly(data):
@@ -63,8 +64,7 @@ def _array(content, entry, begin):
     return last, numpy.frombuffer(content[first:last], numpy.float32).reshape(shape)
 
 
-def read_model(path):
-    """Returns metadata and arrays. Raises Refused if either reader refuses the file."""
+def _read_file(path):
     data = path.read_bytes()
     metadata, arrays = _read_strictly(data)
     if safetensors is not None:
@@ -76,3 +76,28 @@ def read_model(path):
             if array is not None and not numpy.array_equal(loaded[name], array, equal_nan=True):
                 raise AssertionError(f"the two readers differ in {name}")
     return metadata, arrays
+
+
+def _read_parts(index):
+    """Each part has to hold the arrays that the index looks for in it, and parts have to agree on metadata."""
+    parsed = parse(index.read_bytes())
+    places = parsed.get("weight_map") if isinstance(parsed, dict) else None
+    if not isinstance(places, dict) or not places or not all(isinstance(part, str) for part in places.values()):
+        raise Refused("its weight_map does not map arrays to files")
+    metadata, arrays = {}, {}
+    for part in sorted(set(places.values())):
+        if part in ("", ".", "..") or "/" in part or "\0" in part:
+            raise Refused(f"{part!r} is no name of a file beside it")
+        said, found = _read_file(index.parent / part)
+        if found.keys() != {name for name, of_name in places.items() if of_name == part}:
+            raise Refused(f"{part} holds {sorted(found)}")
+        if any(metadata.get(key, value) != value for key, value in said.items() if key != OF_ARRAYS):
+            raise Refused(f"{part} says {said}, a part before it {metadata}")
+        metadata, arrays = metadata | said, arrays | found
+    return metadata, arrays
+
+
+def read_model(path):
+    """Returns metadata and arrays of a file, or of all parts of an index. Raises Refused if either reader refuses a
+    file."""
+    return (_read_parts if path.name.endswith(".index.json") else _read_file)(path)

@@ -177,7 +177,7 @@ bool verify_model(const fs::path& run) {
   std::string state;
   bool is_whole = false;
   try {
-    const SafetensorsFile file = read_safetensors(path);
+    const SafetensorsFile file = read_model_of(run);
     read_model(file, graph_of(description_in(file), path));
     state = file.metadata.contains(kArraysHash) ? "whole" : "readable; it has no hash that would show changed values";
     is_whole = true;

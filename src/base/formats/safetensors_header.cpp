@@ -1,4 +1,5 @@
-// Parses the header of a safetensors file. It accepts and refuses the same headers as the format's own library.
+// Parses the header of a safetensors file. It accepts and refuses the same headers as the format's own library, but
+// refuses entries of many objects.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,7 +16,8 @@ namespace {
 using HeaderJson = nlohmann::json;
 using Event = HeaderJson::parse_event_t;
 
-constexpr int kDeepest = 127;  // the limit of the format's own library
+constexpr int kDeepest = 127;     // the limit of the format's own library
+constexpr int kMostObjects = 64;  // in an entry, which needs one at most
 constexpr const char* kMetadata = "__metadata__";
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(ExitCode::kBadData, why); }
@@ -87,6 +89,9 @@ class HeaderReading {
       if (event != Event::object_start && event != Event::object_end) refuse("has a header that is no JSON object");
       return true;
     }
+    // The parser's time grows with the square of the number of objects in a list.
+    if (event == Event::object_start && depth > 1 && ++objects_ > kMostObjects)
+      refuse("has an array " + in_quotes(name_) + " of more than 64 objects");
     if (event == Event::key) take_name(depth, parsed.get_ref<const std::string&>());
     const bool is_end = event == Event::value || event == Event::object_end || event == Event::array_end;
     if (depth > 1 || !is_end) return true;
@@ -111,6 +116,7 @@ class HeaderReading {
       if (name == kMetadata && std::exchange(has_metadata_, true)) refuse("has metadata twice");
       name_ = name;
       parts_.clear();
+      objects_ = 0;
     } else if (depth == 2 && name_ != kMetadata && (name == "dtype" || name == "shape" || name == "data_offsets")) {
       if (!parts_.insert(name).second) refuse("has an array " + in_quotes(name_) + " that says " + name + " twice");
     }
@@ -120,6 +126,7 @@ class HeaderReading {
   std::map<std::string, StoredArray> arrays_;
   std::string name_;             // name of the entry being read
   std::set<std::string> parts_;  // parts that this entry has already given
+  int objects_ = 0;              // objects within this entry
   bool has_metadata_ = false;
 };
 

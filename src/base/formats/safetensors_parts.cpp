@@ -27,13 +27,24 @@ using Parts = std::map<std::string, std::set<std::string>>;
 // A part lies beside the index: an index from elsewhere must not make eave read other files.
 void require_plain_name(const std::filesystem::path& index, const std::string& part) {
   const std::filesystem::path name = part;
-  if (part.empty() || name.filename() != name || part == "." || part == "..") {
+  const bool has_byte_0 = part.find('\0') != std::string::npos;  // the system would open the name before it
+  if (part.empty() || name.filename() != name || part == "." || part == ".." || has_byte_0) {
     refuse(index, "names the part '" + printable(part) + "', expected the name of a file beside it");
   }
 }
 
+nlohmann::ordered_json parse_index(const std::filesystem::path& index) {
+  try {
+    return parse_json(read_file(index, kMostBytesOfIndex));
+  } catch (const AmbiguousJson& failure) {
+    refuse(index, std::string("is no index of safetensors: ") + failure.what());
+  } catch (const nlohmann::json::exception&) {
+    refuse(index, "is no index of safetensors: it is no JSON");
+  }
+}
+
 Parts read_index(const std::filesystem::path& index) {
-  const nlohmann::ordered_json json = parse_json_or_discard(read_file(index, kMostBytesOfIndex));
+  const nlohmann::ordered_json json = parse_index(index);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object() ||
       json["weight_map"].empty()) {
     refuse(index, "is no index of safetensors, which has a \"weight_map\" from arrays to files");
@@ -71,13 +82,23 @@ SafetensorsFile read_part(const std::filesystem::path& index, const std::string&
   return read_safetensors(path);
 }
 
+// The metadata say how to read the arrays: a layout or a model of one part must not decide over another part.
+void add_metadata(SafetensorsFile& whole, const SafetensorsFile& part) {
+  for (const auto& [key, text] : part.metadata) {
+    const auto [entry, is_new] = whole.metadata.emplace(key, text);
+    if (is_new || entry->second == text || key == kArraysHash) continue;
+    refuse(part.path, "its metadata say '" + printable(text) + "' for '" + printable(key) +
+                          "', but those of another part say '" + printable(entry->second) + "'");
+  }
+}
+
 // The arrays stay views of the part's memory, which a move leaves where it is.
 void add_part(SafetensorsFile& whole, SafetensorsFile part) {
+  add_metadata(whole, part);
   whole.moved.push_back(std::move(part.content));
   std::ranges::move(part.moved, std::back_inserter(whole.moved));
   std::ranges::move(part.arrays, std::back_inserter(whole.arrays));
   whole.types_left_out.merge(part.types_left_out);
-  whole.metadata.merge(part.metadata);
 }
 
 }  // namespace

@@ -99,6 +99,17 @@ TEST_F(ModelDamage, is_told_beside_that_of_checkpoints) {
   expect_end(66, place.eave("checkpoint verify run"));
 }
 
+TEST_F(ModelDamage, is_looked_for_in_the_parts_of_an_index) {
+  const std::filesystem::path part = place.path() / "run/part.safetensors";
+  std::filesystem::rename(place.path() / "run/model.safetensors", part);
+  nlohmann::json index;
+  for (const NamedArray& array : read_safetensors(part).arrays) index["weight_map"][array.name] = "part.safetensors";
+  place.write("run/model.safetensors.index.json", index.dump());
+  expect_done("checkpoint verify run", "model.safetensors.index.json: whole\n");
+  place.write("run/part.safetensors", with_value_damaged(place.read("run/part.safetensors"), 0.5));
+  expect_refused("checkpoint verify run", "run/part.safetensors");
+}
+
 // eave wrote no hash before 2026-11-26, and other programs write none.
 TEST_F(ModelDamage, is_not_looked_for_if_there_is_no_hash) {
   std::string file = place.read("run/model.safetensors");
