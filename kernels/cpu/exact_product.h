@@ -11,7 +11,8 @@ struct StoredMatrix {
   bool is_transposed = false;  // the rows of its transpose lie one after another, not its own
 };
 
-// c = a · b: a is rows × depth, b is depth × columns, c is row-major. They do not overlap.
+// c = a · b: a is rows × depth, b is depth × columns, c is row-major and overlaps neither. If b is the transpose of a,
+// in the same memory, only half of the products are computed: c is symmetric.
 void multiply_exactly(std::int64_t rows, std::int64_t columns, std::int64_t depth, StoredMatrix a, StoredMatrix b,
                       float* c);
 

@@ -36,7 +36,7 @@ std::vector<float> multiplied(const MatrixProduct& p, const std::vector<float>& 
 // Sizes below, at and above those of tiles and of parts of the sum.
 TEST(ExactProduct, adds_up_in_the_order_of_the_inner_dimension) {
   for (const auto& [rows, columns, inner] : std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>>{
-           {1, 1, 1}, {6, 16, 128}, {7, 17, 129}, {13, 40, 300}, {5, 15, 256}, {12, 64, 127}}) {
+           {1, 1, 1}, {6, 16, 256}, {7, 17, 257}, {13, 40, 600}, {5, 15, 512}, {12, 64, 255}}) {
     for (const auto& [a_is_transposed, b_is_transposed] :
          std::vector<std::pair<bool, bool>>{{false, false}, {true, false}, {false, true}, {true, true}}) {
       const MatrixProduct product{rows, columns, inner, a_is_transposed, b_is_transposed};
@@ -45,6 +45,20 @@ TEST(ExactProduct, adds_up_in_the_order_of_the_inner_dimension) {
       cpu_device().multiply(product, a, b, c);
       EXPECT_EQ(c, multiplied(product, a, b))
           << rows << " x " << columns << " x " << inner << ", transposed " << a_is_transposed << " " << b_is_transposed;
+    }
+  }
+}
+
+// Half of such a product is computed. Sizes are those of whole tiles, less and more.
+TEST(ExactProduct, of_a_matrix_and_its_transpose_has_the_same_bits) {
+  for (const auto& [side, inner] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {1, 3}, {5, 257}, {16, 256}, {17, 40}, {48, 7}, {53, 600}, {70, 258}}) {
+    const std::vector<float> a = numbers(side * inner, 1);
+    for (const bool is_turned : {false, true}) {
+      const MatrixProduct product{side, side, inner, is_turned, !is_turned};
+      std::vector<float> c(static_cast<std::size_t>(side * side), 99);
+      cpu_device().multiply(product, a, a, c);
+      EXPECT_EQ(c, multiplied(product, a, a)) << side << " x " << inner << ", turned " << is_turned;
     }
   }
 }
