@@ -1,7 +1,6 @@
 // Writes the text of a transformer.
-#include <array>
-#include <charconv>
 #include <cmath>
+#include <cstdint>
 
 #include "base/options/number_text.h"
 #include "nn/transformer_form.h"
@@ -10,14 +9,6 @@ namespace eave {
 namespace {
 
 constexpr float kUsualEpsilon = 1e-5f, kUsualBase = 10000;  // of layers whose text names none
-
-// The shortest text that gives the same float.
-std::string exact_text(float value) {
-  const std::string usual = number_text(double{value});
-  if (std::stof(usual) == value) return usual;
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
 
 std::string rate_text(float rate) { return " dropout " + exact_text(rate); }
 
@@ -35,27 +26,30 @@ class FormWriter {
     const std::string groups = form_.groups == form_.heads ? "" : " groups " + std::to_string(form_.groups);
     const std::string heads = std::to_string(form_.heads) + groups;
     const std::string base = form_.base == kUsualBase ? "" : " base " + exact_text(form_.base);
-    return "residual(" + norm() + linear((form_.heads + 2 * form_.groups) * form_.head_width) +
+    return "residual(" + norm() + linear((form_.heads + std::int64_t{2} * form_.groups) * form_.head_width) +
            (form_.is_llama ? "rotary " + heads + base + "; " : "") + "attention " + heads +
            (form_.attention_dropout > 0 ? rate_text(form_.attention_dropout) : "") + "; " + branch_end() + ")";
   }
   std::string dense() const {
     const std::string activation = form_.is_llama ? "gated silu" : form_.is_approximate ? "gelu_tanh" : "gelu";
-    return "residual(" + norm() + linear(form_.is_llama ? 2 * form_.inner : form_.inner) + activation + "; " +
-           branch_end() + ")";
+    return "residual(" + norm() + linear(form_.is_llama ? std::int64_t{2} * form_.inner : form_.inner) + activation +
+           "; " + branch_end() + ")";
   }
-  std::string output() const { return norm() + (form_.is_tied ? "tied_output" : "linear classes no_bias"); }
+  std::string output() const {
+    return norm() + (form_.is_tied ? "tied_output" : "linear classes no_bias deviation " + number_text(weights_.usual));
+  }
 
  private:
   std::string norm() const {
     const std::string name = form_.is_llama ? "rms_norm" : form_.norm_has_bias ? "layer_norm" : "layer_norm no_bias";
     return name + (form_.epsilon == kUsualEpsilon ? "" : " epsilon " + exact_text(form_.epsilon)) + "; ";
   }
-  std::string linear_layer(int outputs, double deviation) const {
+  // A count that is too large for the layer is refused by the layer, so it must not wrap around here.
+  std::string linear_layer(std::int64_t outputs, double deviation) const {
     return "linear " + std::to_string(outputs) + (form_.has_bias ? "" : " no_bias") + " deviation " +
            number_text(deviation);
   }
-  std::string linear(int outputs) const { return linear_layer(outputs, weights_.usual) + "; "; }
+  std::string linear(std::int64_t outputs) const { return linear_layer(outputs, weights_.usual) + "; "; }
   std::string branch_end() const { return linear_layer(form_.width, weights_.branch) + dropout(form_.branch_dropout); }
   static std::string dropout(float rate) { return rate > 0 ? ";" + rate_text(rate) : ""; }
 

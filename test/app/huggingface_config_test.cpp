@@ -6,6 +6,7 @@
 #include "app/resume/huggingface_model.h"
 #include "eave/check.h"
 #include "eave/model.h"
+#include "nn/graph.h"
 #include "test/expectations.h"
 #include "test/temporary_directory.h"
 
@@ -46,7 +47,37 @@ TEST_F(ConfigOfTransformers, of_gpt2_gives_each_number_its_place) {
       "embedding 6 positions 7; dropout 0.1; repeat 1 (residual(layer_norm epsilon 1e-06; linear 18 deviation 0.1; "
       "attention 3 dropout 0.2; linear 6 deviation 0.0707107; dropout 0.3); residual(layer_norm epsilon 1e-06; "
       "linear 10 deviation 0.1; gelu; linear 6 deviation 0.0707107; dropout 0.3)); layer_norm epsilon 1e-06; "
-      "linear classes no_bias");
+      "linear classes no_bias deviation 0.1");
+}
+
+TEST_F(ConfigOfTransformers, of_gpt2_may_have_the_names_of_newer_models) {
+  const std::string newer = R"("hidden_size": 6, "num_hidden_layers": 2, "num_attention_heads": 3,
+                               "max_position_embeddings": 7})";
+  const std::string expected =
+      text_of(R"({"model_type": "gpt2", "n_embd": 6, "n_layer": 2, "n_head": 3, "n_positions": 7})");
+  EXPECT_EQ(text_of(R"({"model_type": "gpt2", )" + newer), expected);
+  EXPECT_EQ(text_of(R"({"model_type": "gpt2", "n_embd": 60, )" + newer), expected);
+}
+
+TEST_F(ConfigOfTransformers, keeps_numbers_that_six_digits_do_not_show) {
+  TransformerForm form = read_form(model_specification("llama-tiny"));
+  form.base = 1234567;
+  form.epsilon = 1.2345678e-6F;
+  form.attention_dropout = 1e-40F;  // a subnormal number
+  write(huggingface_config(form, 300, 64));
+  const TransformerForm read = read_huggingface_config(directory.path() / "config.json").form;
+  EXPECT_EQ(read.base, form.base);
+  EXPECT_EQ(read.epsilon, form.epsilon);
+  EXPECT_EQ(model_text(read, {}), model_text(form, {}));
+  EXPECT_EQ(read_form(model_text(form, {})).attention_dropout, form.attention_dropout);
+}
+
+TEST_F(ConfigOfTransformers, with_more_channels_than_an_int_counts_is_no_model) {
+  const std::string text = text_of(R"({"model_type": "llama", "num_attention_heads": 8388608, "head_dim": 256})");
+  EXPECT_TRUE(says(text, "linear 6442450944 no_bias"));
+  expect_error(ExitCode::kUsage, "the number of outputs is a whole number from 1 to", [&] {
+    build_graph(text, {64, 1, 1}, 300);
+  });
 }
 
 TEST_F(ConfigOfTransformers, of_llama_gives_each_number_its_place) {
@@ -60,6 +91,7 @@ TEST_F(ConfigOfTransformers, of_llama_gives_each_number_its_place) {
       "deviation 0.02; gated silu; linear 6 no_bias deviation 0.02)); rms_norm; tied_output";
   EXPECT_EQ(text_of(config + R"("rope_theta": 500000.0})"), expected);
   EXPECT_EQ(text_of(config + R"("rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}})"), expected);
+  EXPECT_EQ(text_of(config + R"("rope_parameters": {"rope_type": "default"}, "rope_theta": 500000.0})"), expected);
   EXPECT_EQ(read_huggingface_config(directory.path() / "config.json").context, 12);
 }
 
@@ -85,19 +117,21 @@ TEST_F(ConfigOfTransformers, with_what_eave_does_not_have_is_refused) {
                    says);
   };
   constexpr ExitCode kOther = ExitCode::kConfiguration, kBad = ExitCode::kBadData;
-  expect(R"("activation_function": "relu")", "activation_function is relu; eave's layers have gelu_new", kOther);
+  expect(R"("activation_function": "relu")", "activation_function is relu; eave reads only gelu_new", kOther);
   expect(R"("scale_attn_weights": false)", "scale_attn_weights is off", kOther);
   expect(R"("rope_scaling": {"type": "linear", "factor": 2.0})", "rope_scaling is on", kOther);
   expect(R"("rope_parameters": {"rope_type": "llama3"})", "rope_type is llama3", kOther);
+  expect(R"("rope_parameters": {"type": "linear", "factor": 2.0})", "rope_type is linear", kOther);
+  expect(R"("rope_parameters": [1])", "rope_parameters is [1], expected names with values", kBad);
   expect(R"("attention_bias": true)", "attention_bias is on", kOther);
   expect(R"("n_head": 7)", "n_embd 768 is no multiple of n_head 7", kBad);
   expect(R"("n_head": 0)", "n_head is 0, expected a number from 1", kBad);
   expect(R"("n_head": "12")", "n_head is \"12\", expected a number", kBad);
   expect(R"("n_layer": 1.5)", "n_layer is no whole number", kBad);
-  expect(R"("n_layer": 1e30)", "n_layer is 1e+30, expected a number from 1", kBad);
-  expect(R"("resid_pdrop": 1)", "resid_pdrop is 1", kBad);
+  expect(R"("n_layer": 1e30)", "n_layer is 1e+30, expected a number from 1 to 16777216", kBad);
+  expect(R"("resid_pdrop": 1)", "resid_pdrop is 1, expected less than 1", kBad);
   expect(R"("tie_word_embeddings": "no")", "tie_word_embeddings is \"no\", expected true or false", kBad);
-  expect_refused(kOther, R"({"model_type": "bert"})", "model_type is bert; eave's layers have gpt2, llama");
+  expect_refused(kOther, R"({"model_type": "bert"})", "model_type is bert; eave reads only gpt2, llama");
   expect_refused(kBad, R"({"n_head": 12})", "is not of transformers: it has no model_type");
   expect_refused(kBad, "[1]", "is not of transformers");
   expect_refused(kBad, "{", "is no JSON");

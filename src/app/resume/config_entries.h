@@ -26,8 +26,8 @@ class ConfigEntries {
     if (entry == nullptr) return otherwise;
     const double value = entry->is_number() ? entry->get<double>() : std::nan("");
     if (!(value >= least && value <= most)) {
-      refuse(std::string(name) + " is " + shown(*entry) + ", expected a number from " + number_text(least) + " to " +
-                 number_text(most),
+      refuse(std::string(name) + " is " + shown(*entry) + ", expected a number from " + limit_text(least) + " to " +
+                 limit_text(most),
              ExitCode::kBadData);
     }
     return value;
@@ -39,7 +39,9 @@ class ConfigEntries {
     return static_cast<int>(value);
   }
   float rate(const char* name, double otherwise) const {
-    return static_cast<float>(number(name, otherwise, 0, std::nextafter(1.0F, 0.0F)));
+    const auto value = static_cast<float>(number(name, otherwise, 0, 1));
+    if (value >= 1) refuse(std::string(name) + " is 1, expected less than 1", ExitCode::kBadData);
+    return value;
   }
   bool flag(const char* name, bool otherwise) const {
     const ConfigJson* const entry = find(name);
@@ -60,7 +62,7 @@ class ConfigEntries {
     if (place == known.end()) {
       std::string listed;
       for (const std::string& each : known) listed += (listed.empty() ? "" : ", ") + each;
-      refuse(std::string(name) + " is " + found + "; eave's layers have " + listed);
+      refuse(std::string(name) + " is " + found + "; eave reads only " + listed);
     }
     return place - known.begin();
   }
@@ -73,7 +75,9 @@ class ConfigEntries {
   // An entry that holds entries; nullptr if it is not there.
   const ConfigJson* entries(const char* name) const {
     const ConfigJson* const entry = find(name);
-    return entry != nullptr && entry->is_object() ? entry : nullptr;
+    if (entry != nullptr && !entry->is_object())
+      refuse(std::string(name) + " is " + shown(*entry) + ", expected names with values", ExitCode::kBadData);
+    return entry;
   }
   const std::string& path() const { return path_; }
   [[noreturn]] void refuse(const std::string& why, ExitCode code = ExitCode::kConfiguration) const {
@@ -81,6 +85,7 @@ class ConfigEntries {
   }
 
  private:
+  static std::string limit_text(double limit) { return exact_text(static_cast<float>(limit)); }
   const ConfigJson* find(const char* name) const {
     const auto entry = config_.find(name);
     return entry == config_.end() || entry->is_null() ? nullptr : &*entry;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostBytesOfConfig = std::size_t{1} << 20;
 
 // float32 as people write it: 0.00001, not 0.0000099999997.
-double written(float value) { return std::stod(number_text(double{value})); }
+double written(float value) { return std::stod(exact_text(value)); }
 
 ConfigJson of_gpt2(const TransformerForm& form) {
   return {{"architectures", {"GPT2LMHeadModel"}},
@@ -60,17 +60,22 @@ int divided(const ConfigEntries& config, int whole, const char* what, int parts,
       ExitCode::kBadData);
 }
 
+// GPT2Config of transformers takes the names of newer models, too. If both names are there, it uses these.
+int count_of_gpt2(const ConfigEntries& config, const char* newer, const char* name, int otherwise) {
+  return config.count(newer, config.count(name, otherwise));
+}
+
 // GPT2Config of transformers.
 HuggingfaceConfig gpt2_in(const ConfigEntries& config) {
   HuggingfaceConfig model;
   TransformerForm& form = model.form;
   form.has_bias = form.norm_has_bias = true;
-  form.layers = config.count("n_layer", 12);
-  form.width = config.count("n_embd", 768);
+  form.layers = count_of_gpt2(config, "num_hidden_layers", "n_layer", 12);
+  form.width = count_of_gpt2(config, "hidden_size", "n_embd", 768);
   form.inner = config.count("n_inner", 4 * form.width);
-  form.heads = form.groups = config.count("n_head", 12);
+  form.heads = form.groups = count_of_gpt2(config, "num_attention_heads", "n_head", 12);
   form.head_width = divided(config, form.width, "n_embd", form.heads, "n_head");
-  form.positions = model.context = config.count("n_positions", 1024);
+  form.positions = model.context = count_of_gpt2(config, "max_position_embeddings", "n_positions", 1024);
   form.is_tied = config.flag("tie_word_embeddings", true);
   constexpr std::ptrdiff_t kApproximate = 3;
   form.is_approximate =
@@ -89,14 +94,15 @@ HuggingfaceConfig gpt2_in(const ConfigEntries& config) {
   return model;
 }
 
-// Newer versions keep the base in rope_parameters, older ones beside it.
+// Newer versions keep the base in rope_parameters, older ones beside it. The kind was once called type.
 float base_in(const ConfigEntries& config) {
   constexpr double kOtherwise = 10000, kMost = 1e9;
+  const double beside = config.number("rope_theta", kOtherwise, 1, kMost);
   const ConfigJson* const parameters = config.entries("rope_parameters");
-  if (parameters == nullptr) return static_cast<float>(config.number("rope_theta", kOtherwise, 1, kMost));
+  if (parameters == nullptr) return static_cast<float>(beside);
   const ConfigEntries rope(config.path(), *parameters);
-  rope.choice("rope_type", {"default"}, "default");
-  return static_cast<float>(rope.number("rope_theta", kOtherwise, 1, kMost));
+  rope.choice("rope_type", {"default"}, rope.word("type", "default"));
+  return static_cast<float>(rope.number("rope_theta", beside, 1, kMost));
 }
 
 // LlamaConfig of transformers.
@@ -147,8 +153,8 @@ class Comparison {
   Comparison(std::string path, std::string remedy) : path_(std::move(path)), remedy_(std::move(remedy)) {}
   void number(const char* name, double theirs, const char* in_text, double mine) const {
     if (std::abs(theirs - mine) > 1e-6 * std::abs(mine))
-      refuse(std::string(name) + " is " + number_text(theirs) + ", and the model has " + in_text + " " +
-             number_text(mine));
+      refuse(std::string(name) + " is " + exact_text(static_cast<float>(theirs)) + ", and the model has " + in_text +
+             " " + exact_text(static_cast<float>(mine)));
   }
   [[noreturn]] void refuse(const std::string& why) const {
     throw Error(ExitCode::kConfiguration, path_ + ": " + why + "; " + remedy_);
@@ -184,9 +190,9 @@ std::string huggingface_config(const TransformerForm& form, int classes, int con
 
 HuggingfaceConfig read_huggingface_config(const std::filesystem::path& path) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) {
+  if (!std::filesystem::exists(path, error) && !error) {
     throw Error(ExitCode::kInputMissing,
-                "no " + path.string() + ", in which transformers keeps heads and layers of a model; get it, too");
+                "no " + path.string() + ", where transformers keeps the numbers of a model; copy it into the folder");
   }
   const ConfigJson config = parse_config(path);
   if (!is_of_transformers(config))

@@ -36,9 +36,9 @@ HuggingfaceArrays huggingface_arrays(const SafetensorsFile& file, const Graph& g
 std::string huggingface_config(const TransformerForm& form, int classes, int context);
 
 // The model of a config.json of GPT2LMHeadModel or LlamaForCausalLM, with the values of transformers for entries that
-// are not there. Linear layers get first weights as there. Throws Error: kInputMissing (no file), kBadData (it is no
-// JSON, or not of transformers, or a number is out of range), kConfiguration (another class, or something that eave's
-// layers do not have).
+// are not there. First weights of linear layers have the deviation of initializer_range, those of the embedding always
+// 0.02. Throws Error: kInputMissing (no file), kBadData (it is no JSON, or not of transformers, or a number is out of
+// range), kConfiguration (another class, or something that eave's layers do not have).
 struct HuggingfaceConfig {
   TransformerForm form;
   FirstWeights weights;

@@ -19,6 +19,17 @@ inline std::string number_text(double value) {
   return {text.data(), result.ptr};
 }
 
+// The shortest text that is read as the same float: number_text() if that is one, as in 500000, else 1234567 or
+// 0.3333333.
+inline std::string exact_text(float value) {
+  const std::string usual = number_text(double{value});
+  float read = 0;
+  std::from_chars(usual.data(), usual.data() + usual.size(), read);
+  if (read == value) return usual;
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
 // "1 host", "2 hosts"
 inline std::string count_text(std::int64_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
