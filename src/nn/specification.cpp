@@ -13,8 +13,8 @@
 namespace eave {
 namespace {
 
-constexpr int kDeepest = 32;          // nested blocks; deeper text is taken for a mistake
-constexpr int kMostLayers = 100'000;  // the same for layers, which "repeat" could make too many of
+constexpr int kDeepest = 32;         // nested blocks; deeper text is taken for a mistake
+constexpr int kMostLayers = 20'000;  // of a text, so that a mistyped count of "repeat" does not fill memory
 constexpr const char* kRepeat = "repeat";
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }

@@ -26,8 +26,9 @@ struct LayerText {
   std::string text() const;  // "conv2d 32 5x5"
 };
 
-// The layers, those under "repeat" as often as it says. Throws Error(kUsage) if the text has no layers, an unknown
-// layer (the message lists the known ones) or unbalanced parentheses.
+// Returns the layers; those under "repeat" occur as often as its count says. Throws Error(kUsage) if the text has no
+// layers, too many, an unknown one (the message lists the known ones), unbalanced parentheses, or a "repeat" without a
+// count or parentheses.
 std::vector<LayerText> parse_specification(const std::string& text);
 
 // Throws Error(kUsage): "model layer 3 "conv2d 32 5": <what>. Usage: <usage of the layer>".

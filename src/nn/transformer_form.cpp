@@ -14,12 +14,12 @@ constexpr int kMost = std::numeric_limits<int>::max();
 // Reads layers one after another. Those of dropout are passed over; the first one gives its rate.
 class FormReader {
  public:
-  FormReader(const std::vector<LayerText>& layers, TransformerForm& form, float& dropout)
-      : layers_(layers), form_(form), dropout_(dropout) {}
+  FormReader(const std::vector<LayerText>& layers, TransformerForm& form, float& dropout_rate)
+      : layers_(layers), form_(form), dropout_rate_(dropout_rate) {}
 
   bool has_next() {
     while (next_ < layers_.size() && layers_[next_].word == "dropout") {
-      if (dropout_ == 0) dropout_ = ArgumentReader(layers_[next_]).take_fraction("the rate");
+      if (dropout_rate_ == 0) dropout_rate_ = ArgumentReader(layers_[next_]).take_fraction("the rate");
       ++next_;
     }
     return next_ < layers_.size();
@@ -79,10 +79,10 @@ class FormReader {
     const int groups = arguments.take_word("groups") ? arguments.take_count("the number of groups", 1, kMost) : heads;
     agree(form_.heads, heads, "heads");
     agree(form_.groups, groups, "groups");
-    if (word != "rotary") return take_dropout_of_shares(arguments);
+    if (word != "rotary") return take_dropout(arguments);
     agree(form_.base, arguments.take_word("base") ? arguments.take_number("the base", 1, 1e9f) : 10000.0f, "bases");
   }
-  void take_dropout_of_shares(ArgumentReader& arguments) {
+  void take_dropout(ArgumentReader& arguments) {
     if (!arguments.take_word("dropout")) return;
     const float rate = arguments.take_fraction("the rate");
     if (form_.attention_dropout == 0) form_.attention_dropout = rate;
@@ -106,7 +106,7 @@ class FormReader {
 
   const std::vector<LayerText>& layers_;
   TransformerForm& form_;
-  float& dropout_;
+  float& dropout_rate_;
   std::size_t next_ = 0;
   int linears_ = 0, norms_ = 0;
   bool is_first_ = false;  // the first block, which sets what the others must have

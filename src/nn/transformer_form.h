@@ -16,8 +16,8 @@ struct TransformerForm {
   bool is_tied = false;         // the output shares the table of the embedding
   bool is_approximate = false;  // GPT-2: gelu_tanh
   float epsilon = 0, base = 0;  // base: of Llama's rotary positions
-  float embedding_dropout = 0;  // behind the embedding
-  float attention_dropout = 0;  // of attention's shares
+  float embedding_dropout = 0;  // after the embedding
+  float attention_dropout = 0;  // of attention's weights
   float branch_dropout = 0;     // at the end of each residual branch
 };
 
@@ -31,8 +31,8 @@ struct TransformerForm {
 // anywhere; if those of one kind differ, the form has the first rate.
 TransformerForm read_form(const std::string& specification);
 
-// Deviations of the normal distributions from which linear layers get their first weights.
-struct FirstWeights {
+// Deviations of the normal distributions from which embeddings and linear layers get their first weights.
+struct InitialDeviations {
   double usual = 0.02;
   double branch = 0.02;  // of layers that write into the residual stream
 };
@@ -40,6 +40,6 @@ struct FirstWeights {
 double scaled_branch_deviation(double usual, int layers);
 
 // The text of a model of this form, which read_form reads. `form.groups` may equal `form.heads`.
-std::string model_text(const TransformerForm& form, const FirstWeights& weights);
+std::string model_text(const TransformerForm& form, const InitialDeviations& weights);
 
 }  // namespace eave

@@ -8,18 +8,21 @@
 namespace eave {
 namespace {
 
-constexpr float kUsualEpsilon = 1e-5f, kUsualBase = 10000;  // of layers whose text names none
+// Of layers whose text names none.
+constexpr float kUsualEpsilon = 1e-5f, kUsualBase = 10000;
+constexpr double kUsualDeviation = 0.02;  // of embeddings
 
 std::string rate_text(float rate) { return " dropout " + exact_text(rate); }
 
 // Writes the layers of one form.
 class FormWriter {
  public:
-  FormWriter(const TransformerForm& form, const FirstWeights& weights) : form_(form), weights_(weights) {}
+  FormWriter(const TransformerForm& form, const InitialDeviations& weights) : form_(form), weights_(weights) {}
 
   std::string embedding() const {
     const std::string table = "embedding " + std::to_string(form_.width);
-    return table + (form_.is_llama ? "" : " positions " + std::to_string(form_.positions)) +
+    const std::string deviation = weights_.usual == kUsualDeviation ? "" : " deviation " + number_text(weights_.usual);
+    return table + (form_.is_llama ? "" : " positions " + std::to_string(form_.positions)) + deviation +
            dropout(form_.embedding_dropout) + "; ";
   }
   std::string attention() const {
@@ -54,14 +57,14 @@ class FormWriter {
   static std::string dropout(float rate) { return rate > 0 ? ";" + rate_text(rate) : ""; }
 
   const TransformerForm& form_;
-  const FirstWeights& weights_;
+  const InitialDeviations& weights_;
 };
 
 }  // namespace
 
 double scaled_branch_deviation(double usual, int layers) { return usual / std::sqrt(2.0 * layers); }
 
-std::string model_text(const TransformerForm& form, const FirstWeights& weights) {
+std::string model_text(const TransformerForm& form, const InitialDeviations& weights) {
   const FormWriter writer(form, weights);
   const std::string block = writer.attention() + "; " + writer.dense();
   return writer.embedding() + "repeat " + std::to_string(form.layers) + " (" + block + "); " + writer.output();

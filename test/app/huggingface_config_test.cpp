@@ -39,15 +39,15 @@ TEST_F(ConfigOfTransformers, has_the_values_of_gpt2_for_entries_that_are_not_the
 }
 
 TEST_F(ConfigOfTransformers, of_gpt2_gives_each_number_its_place) {
-  EXPECT_EQ(
-      text_of(R"({"model_type": "gpt2", "n_layer": 1, "n_embd": 6, "n_head": 3, "n_inner": 10, "n_positions": 7,
+  EXPECT_EQ(text_of(R"({"model_type": "gpt2", "n_layer": 1, "n_embd": 6, "n_head": 3, "n_inner": 10, "n_positions": 7,
                         "activation_function": "gelu", "layer_norm_epsilon": 1e-06, "embd_pdrop": 0.1,
                         "attn_pdrop": 0.2, "resid_pdrop": 0.3, "initializer_range": 0.1, "tie_word_embeddings": false,
                         "vocab_size": 11, "torch_dtype": "float16", "bos_token_id": null})"),
-      "embedding 6 positions 7; dropout 0.1; repeat 1 (residual(layer_norm epsilon 1e-06; linear 18 deviation 0.1; "
-      "attention 3 dropout 0.2; linear 6 deviation 0.0707107; dropout 0.3); residual(layer_norm epsilon 1e-06; "
-      "linear 10 deviation 0.1; gelu; linear 6 deviation 0.0707107; dropout 0.3)); layer_norm epsilon 1e-06; "
-      "linear classes no_bias deviation 0.1");
+            "embedding 6 positions 7 deviation 0.1; dropout 0.1; repeat 1 (residual(layer_norm epsilon 1e-06; linear "
+            "18 deviation 0.1; "
+            "attention 3 dropout 0.2; linear 6 deviation 0.0707107; dropout 0.3); residual(layer_norm epsilon 1e-06; "
+            "linear 10 deviation 0.1; gelu; linear 6 deviation 0.0707107; dropout 0.3)); layer_norm epsilon 1e-06; "
+            "linear classes no_bias deviation 0.1");
 }
 
 TEST_F(ConfigOfTransformers, of_gpt2_may_have_the_names_of_newer_models) {
@@ -72,9 +72,9 @@ TEST_F(ConfigOfTransformers, keeps_numbers_that_six_digits_do_not_show) {
   EXPECT_EQ(read_form(model_text(form, {})).attention_dropout, form.attention_dropout);
 }
 
-TEST_F(ConfigOfTransformers, with_more_channels_than_an_int_counts_is_no_model) {
-  const std::string text = text_of(R"({"model_type": "llama", "num_attention_heads": 8388608, "head_dim": 256})");
-  EXPECT_TRUE(says(text, "linear 6442450944 no_bias"));
+TEST_F(ConfigOfTransformers, with_more_channels_than_layers_take_is_no_model) {
+  const std::string text = text_of(R"({"model_type": "llama", "num_attention_heads": 4096, "head_dim": 65536})");
+  EXPECT_TRUE(says(text, "linear 805306368 no_bias"));
   expect_error(ExitCode::kUsage, "the number of outputs is a whole number from 1 to", [&] {
     build_graph(text, {64, 1, 1}, 300);
   });
@@ -93,6 +93,13 @@ TEST_F(ConfigOfTransformers, of_llama_gives_each_number_its_place) {
   EXPECT_EQ(text_of(config + R"("rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}})"), expected);
   EXPECT_EQ(text_of(config + R"("rope_parameters": {"rope_type": "default"}, "rope_theta": 500000.0})"), expected);
   EXPECT_EQ(read_huggingface_config(directory.path() / "config.json").context, 12);
+}
+
+TEST_F(ConfigOfTransformers, may_call_usual_positions_scaled_by_default) {
+  const std::string llama = R"({"model_type": "llama", "num_hidden_layers": 1)";
+  const std::string usual = text_of(llama + "}");
+  for (const char* scaling : {"null", "{}", R"({"rope_type": "default"})", R"({"type": "default"})"})
+    EXPECT_EQ(text_of(llama + R"(, "rope_scaling": )" + scaling + "}"), usual) << scaling;
 }
 
 TEST_F(ConfigOfTransformers, that_eave_writes_for_a_model_gives_its_form) {
@@ -119,7 +126,7 @@ TEST_F(ConfigOfTransformers, with_what_eave_does_not_have_is_refused) {
   constexpr ExitCode kOther = ExitCode::kConfiguration, kBad = ExitCode::kBadData;
   expect(R"("activation_function": "relu")", "activation_function is relu; eave reads only gelu_new", kOther);
   expect(R"("scale_attn_weights": false)", "scale_attn_weights is off", kOther);
-  expect(R"("rope_scaling": {"type": "linear", "factor": 2.0})", "rope_scaling is on", kOther);
+  expect(R"("rope_scaling": {"type": "linear", "factor": 2.0})", "rope_type is linear", kOther);
   expect(R"("rope_parameters": {"rope_type": "llama3"})", "rope_type is llama3", kOther);
   expect(R"("rope_parameters": {"type": "linear", "factor": 2.0})", "rope_type is linear", kOther);
   expect(R"("rope_parameters": [1])", "rope_parameters is [1], expected names with values", kBad);
@@ -128,7 +135,7 @@ TEST_F(ConfigOfTransformers, with_what_eave_does_not_have_is_refused) {
   expect(R"("n_head": 0)", "n_head is 0, expected a number from 1", kBad);
   expect(R"("n_head": "12")", "n_head is \"12\", expected a number", kBad);
   expect(R"("n_layer": 1.5)", "n_layer is no whole number", kBad);
-  expect(R"("n_layer": 1e30)", "n_layer is 1e+30, expected a number from 1 to 16777216", kBad);
+  expect(R"("n_layer": 1e30)", "n_layer is 1e+30, expected a number from 1 to 1000", kBad);
   expect(R"("resid_pdrop": 1)", "resid_pdrop is 1, expected less than 1", kBad);
   expect(R"("tie_word_embeddings": "no")", "tie_word_embeddings is \"no\", expected true or false", kBad);
   expect_refused(kOther, R"({"model_type": "bert"})", "model_type is bert; eave reads only gpt2, llama");
@@ -143,6 +150,8 @@ TEST_F(ConfigOfTransformers, is_looked_for_where_the_option_names_a_folder_and_n
   EXPECT_EQ(model_text_of_option("misspelt"), "misspelt");
   expect_error(ExitCode::kInputMissing, "no " + (directory.path() / "config.json").string(),
                [&] { model_text_of_option(directory.path()); });
+  write(R"({"model_type": "gpt2"})");
+  EXPECT_EQ(model_text_of_option(directory.path()), model_text_of_option(directory.path() / "config.json"));
   expect_error(ExitCode::kInputMissing, "--model a/b: no such folder", [&] { model_text_of_option("a/b"); });
 }
 

@@ -124,6 +124,20 @@ TEST(Zoo, cnn7_takes_photographs_of_other_sizes) {
   for (const int side : {28, 32, 48, 64}) EXPECT_GT(count_parameters("cnn7", {side, side, 3}, 10), 0) << side;
 }
 
+TEST(Embedding, begins_with_the_deviation_that_its_text_names) {
+  const auto deviation_of = [](const std::string& words) {
+    const std::unique_ptr<Compute> compute = make_cpu_compute(1);
+    const Model model("embedding 64 positions 8" + words + "; linear classes", {8, 1, 1}, 100, 1, *compute);
+    std::vector<float> parameters(static_cast<std::size_t>(model.parameter_size()));
+    model.initialise(1, parameters, {});
+    double squares = 0;
+    for (int i = 0; i < 6400; ++i) squares += double{parameters[i]} * double{parameters[i]};
+    return std::sqrt(squares / 6400);
+  };
+  EXPECT_NEAR(deviation_of(""), 0.02, 0.001);
+  EXPECT_NEAR(deviation_of(" deviation 0.5"), 0.5, 0.025);
+}
+
 TEST(Graph, names_parameters_of_shortcuts_apart_and_in_the_order_of_the_text) {
   const std::vector<std::string> expected = {"conv1.weight", "bn1.scale",     "bn1.shift",  "shortcut_conv1.weight",
                                              "conv2.weight", "dense1.weight", "dense1.bias"};

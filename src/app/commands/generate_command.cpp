@@ -21,8 +21,9 @@ namespace eave {
 CommandLine generate_command_line() {
   CommandLine line(
       "usage: eave generate RUN [--prompt TEXT] [options]\n\n"
-      "Writes text with the model of a run with --data text or tokens, of a model.safetensors, or of a folder with\n"
-      "Hugging Face's GPT-2 or Llama. Prints the prompt and what follows on standard output, as it comes, and the "
+      "Writes text with the model of a run with --data text or tokens, of a model.safetensors, or of a folder that\n"
+      "save_pretrained wrote for GPT-2 or Llama. Prints the prompt and what follows on standard output, as it comes, "
+      "and the "
       "speed\n"
       "on standard error.");
   line.add_group(
@@ -104,7 +105,7 @@ GenerateRequest read_generate_request(const CommandLine& line, const std::vector
 // The settings of the run; none for weights alone.
 RunConfig config_of(const fs::path& run, const StoredModel& model) {
   std::error_code error;
-  return fs::is_directory(run, error) && !model.has_names_of_others ? read_config(run / "config.json") : RunConfig();
+  return fs::is_directory(run, error) && !model.is_of_huggingface ? read_config(run / "config.json") : RunConfig();
 }
 
 // Opens the vocabulary beside the weights. nullptr: there is none.

@@ -23,11 +23,10 @@ Graph graph_of(const ModelDescription& model, const std::filesystem::path& file)
 
 StoredModel read_stored_model(const std::filesystem::path& run_or_file) {
   const SafetensorsFile file = read_model_of(run_or_file);
-  const bool has_names_of_others = is_of_huggingface(file);
-  const bool is_described_beside = has_names_of_others && !file.metadata.contains("model");
+  const bool is_described_beside = is_of_huggingface(file) && !file.metadata.contains("model");
   StoredModel model{
       file.path, is_described_beside ? describe_huggingface_model(file.path) : description_in(file), {}, {}};
-  model.has_names_of_others = has_names_of_others;
+  model.is_of_huggingface = is_of_huggingface(file);
   model.graph = graph_of(model.description, model.place);
   model.arenas = read_model(file, model.graph);
   return model;

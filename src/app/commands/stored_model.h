@@ -20,7 +20,7 @@ struct StoredModel {
   ModelDescription description;
   Graph graph;
   ModelArenas arenas;
-  bool has_names_of_others = false;  // Hugging Face's: a config.json beside it is none of a run
+  bool is_of_huggingface = false;  // by the names of its arrays; a config.json beside it is not of a run
 };
 
 // Reads the model.safetensors of a run's directory, a file, or a folder that save_pretrained of transformers wrote.

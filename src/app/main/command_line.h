@@ -37,7 +37,7 @@ class CommandLine {
   void derive_default(const std::string& name, std::string (*derive)(const OptionValues& values)) {
     derived_[name] = derive;
   }
-  // If the option `name` is given, parse() puts what `how` returns for its text in place of it.
+  // If the option `name` is given, parse() replaces its text by how(text).
   void expand(const std::string& name, std::string (*how)(const std::string& text)) { expanded_[name] = how; }
 
   OptionValues declared() const;  // every option, with its default

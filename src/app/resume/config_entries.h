@@ -32,9 +32,8 @@ class ConfigEntries {
     }
     return value;
   }
-  int count(const char* name, int otherwise) const {
-    constexpr int kMost = 1 << 24;
-    const double value = number(name, otherwise, 1, kMost);
+  int count(const char* name, int otherwise, int most) const {
+    const double value = number(name, otherwise, 1, most);
     if (value != std::trunc(value)) refuse(std::string(name) + " is no whole number", ExitCode::kBadData);
     return static_cast<int>(value);
   }
@@ -67,10 +66,10 @@ class ConfigEntries {
     return place - known.begin();
   }
   // Refuses what eave's layers do not have.
-  void off(const char* name) const {
+  void refuse_if_on(const char* name) const {
     const ConfigJson* const entry = find(name);
     const bool is_off = entry == nullptr || (entry->is_boolean() && !entry->get<bool>());
-    if (!is_off) refuse(std::string(name) + " is on, which eave's layers do not have");
+    if (!is_off) refuse(std::string(name) + " is on, and eave has no layer for it");
   }
   // An entry that holds entries; nullptr if it is not there.
   const ConfigJson* entries(const char* name) const {

@@ -60,9 +60,13 @@ int divided(const ConfigEntries& config, int whole, const char* what, int parts,
       ExitCode::kBadData);
 }
 
+// What texts of models take, and more blocks than any known model has.
+constexpr int kMostBlocks = 1000, kMostWidth = 1 << 16, kMostInner = 1 << 19, kMostHeads = 1 << 12;
+constexpr int kMostPositions = 1 << 20, kMostClasses = 1 << 24;
+
 // GPT2Config of transformers takes the names of newer models, too. If both names are there, it uses these.
-int count_of_gpt2(const ConfigEntries& config, const char* newer, const char* name, int otherwise) {
-  return config.count(newer, config.count(name, otherwise));
+int count_of_gpt2(const ConfigEntries& config, const char* newer, const char* name, int otherwise, int most) {
+  return config.count(newer, config.count(name, otherwise, most), most);
 }
 
 // GPT2Config of transformers.
@@ -70,12 +74,13 @@ HuggingfaceConfig gpt2_in(const ConfigEntries& config) {
   HuggingfaceConfig model;
   TransformerForm& form = model.form;
   form.has_bias = form.norm_has_bias = true;
-  form.layers = count_of_gpt2(config, "num_hidden_layers", "n_layer", 12);
-  form.width = count_of_gpt2(config, "hidden_size", "n_embd", 768);
-  form.inner = config.count("n_inner", 4 * form.width);
-  form.heads = form.groups = count_of_gpt2(config, "num_attention_heads", "n_head", 12);
+  form.layers = count_of_gpt2(config, "num_hidden_layers", "n_layer", 12, kMostBlocks);
+  form.width = count_of_gpt2(config, "hidden_size", "n_embd", 768, kMostWidth);
+  form.inner = config.count("n_inner", 4 * form.width, kMostInner);
+  form.heads = form.groups = count_of_gpt2(config, "num_attention_heads", "n_head", 12, kMostHeads);
   form.head_width = divided(config, form.width, "n_embd", form.heads, "n_head");
-  form.positions = model.context = count_of_gpt2(config, "max_position_embeddings", "n_positions", 1024);
+  form.positions = model.context =
+      count_of_gpt2(config, "max_position_embeddings", "n_positions", 1024, kMostPositions);
   form.is_tied = config.flag("tie_word_embeddings", true);
   constexpr std::ptrdiff_t kApproximate = 3;
   form.is_approximate =
@@ -85,20 +90,22 @@ HuggingfaceConfig gpt2_in(const ConfigEntries& config) {
   form.embedding_dropout = config.rate("embd_pdrop", 0.1);
   form.attention_dropout = config.rate("attn_pdrop", 0.1);
   form.branch_dropout = config.rate("resid_pdrop", 0.1);
-  config.off("scale_attn_by_inverse_layer_idx");
-  config.off("add_cross_attention");
+  config.refuse_if_on("scale_attn_by_inverse_layer_idx");
+  config.refuse_if_on("add_cross_attention");
   if (!config.flag("scale_attn_weights", true)) config.refuse("scale_attn_weights is off; eave's attention scales");
   const double deviation = config.number("initializer_range", 0.02, 1e-6, 10);
   model.weights = {deviation, scaled_branch_deviation(deviation, form.layers)};
-  model.classes = config.count("vocab_size", 50257);
+  model.classes = config.count("vocab_size", 50257, kMostClasses);
   return model;
 }
 
-// Newer versions keep the base in rope_parameters, older ones beside it. The kind was once called type.
+// Newer versions keep the base in rope_parameters, older ones beside it, with rope_scaling for other kinds of
+// positions. The kind was once called type.
 float base_in(const ConfigEntries& config) {
   constexpr double kOtherwise = 10000, kMost = 1e9;
   const double beside = config.number("rope_theta", kOtherwise, 1, kMost);
-  const ConfigJson* const parameters = config.entries("rope_parameters");
+  const ConfigJson* const newer = config.entries("rope_parameters");
+  const ConfigJson* const parameters = newer != nullptr ? newer : config.entries("rope_scaling");
   if (parameters == nullptr) return static_cast<float>(beside);
   const ConfigEntries rope(config.path(), *parameters);
   rope.choice("rope_type", {"default"}, rope.word("type", "default"));
@@ -110,25 +117,24 @@ HuggingfaceConfig llama_in(const ConfigEntries& config) {
   HuggingfaceConfig model;
   TransformerForm& form = model.form;
   form.is_llama = true;
-  form.layers = config.count("num_hidden_layers", 32);
-  form.width = config.count("hidden_size", 4096);
-  form.inner = config.count("intermediate_size", 11008);
-  form.heads = config.count("num_attention_heads", 32);
-  form.groups = config.count("num_key_value_heads", form.heads);
+  form.layers = config.count("num_hidden_layers", 32, kMostBlocks);
+  form.width = config.count("hidden_size", 4096, kMostWidth);
+  form.inner = config.count("intermediate_size", 11008, kMostInner);
+  form.heads = config.count("num_attention_heads", 32, kMostHeads);
+  form.groups = config.count("num_key_value_heads", form.heads, kMostHeads);
   divided(config, form.heads, "num_attention_heads", form.groups, "num_key_value_heads");
-  form.head_width = config.count("head_dim", std::max(1, form.width / form.heads));
+  form.head_width = config.count("head_dim", std::max(1, form.width / form.heads), kMostWidth);
   form.is_tied = config.flag("tie_word_embeddings", false);
   config.choice("hidden_act", {"silu"}, "silu");
   form.epsilon = static_cast<float>(config.number("rms_norm_eps", 1e-6, 1e-12, 1));
-  config.off("rope_scaling");
   form.base = base_in(config);
   form.attention_dropout = config.rate("attention_dropout", 0);
-  config.off("attention_bias");
-  config.off("mlp_bias");
+  config.refuse_if_on("attention_bias");
+  config.refuse_if_on("mlp_bias");
   const double deviation = config.number("initializer_range", 0.02, 1e-6, 10);
   model.weights = {deviation, deviation};
-  model.classes = config.count("vocab_size", 32000);
-  model.context = config.count("max_position_embeddings", 2048);
+  model.classes = config.count("vocab_size", 32000, kMostClasses);
+  model.context = config.count("max_position_embeddings", 2048, kMostPositions);
   return model;
 }
 
@@ -208,10 +214,11 @@ ModelDescription describe_huggingface_model(const std::filesystem::path& file) {
 std::string model_text_of_option(const std::string& name_or_text) {
   const std::vector<std::string> names = model_names();
   if (std::ranges::find(names, name_or_text) != names.end()) return name_or_text;
-  const std::filesystem::path folder = name_or_text;
+  const std::filesystem::path path = name_or_text;
   std::error_code error;
-  if (std::filesystem::is_directory(folder, error)) {
-    const HuggingfaceConfig config = read_huggingface_config(folder / "config.json");
+  const bool is_folder = std::filesystem::is_directory(path, error);
+  if (is_folder || path.filename() == "config.json") {
+    const HuggingfaceConfig config = read_huggingface_config(is_folder ? path / "config.json" : path);
     return model_text(config.form, config.weights);
   }
   const bool is_path = name_or_text.find('/') != std::string::npos && name_or_text.find(';') == std::string::npos;

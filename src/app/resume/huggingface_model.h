@@ -36,12 +36,11 @@ HuggingfaceArrays huggingface_arrays(const SafetensorsFile& file, const Graph& g
 std::string huggingface_config(const TransformerForm& form, int classes, int context);
 
 // The model of a config.json of GPT2LMHeadModel or LlamaForCausalLM, with the values of transformers for entries that
-// are not there. First weights of linear layers have the deviation of initializer_range, those of the embedding always
-// 0.02. Throws Error: kInputMissing (no file), kBadData (it is no JSON, or not of transformers, or a number is out of
-// range), kConfiguration (another class, or something that eave's layers do not have).
+// are not there, also for first weights. Throws Error: kInputMissing (no file), kBadData (it is no JSON, or not of
+// transformers, or a number is out of range), kConfiguration (another class, or something for which eave has no layer).
 struct HuggingfaceConfig {
   TransformerForm form;
-  FirstWeights weights;
+  InitialDeviations weights;
   int classes = 0, context = 0;  // tokens of the vocabulary, and of the longest text
 };
 HuggingfaceConfig read_huggingface_config(const std::filesystem::path& path);
@@ -49,7 +48,7 @@ HuggingfaceConfig read_huggingface_config(const std::filesystem::path& path);
 // The model whose weights are `file`, by the config.json beside it. Throws as read_huggingface_config.
 ModelDescription describe_huggingface_model(const std::filesystem::path& file);
 
-// The value of --model: if it is the path of a folder, the text of the model that its config.json describes, else
+// The value of --model: if it is the path of a folder or a config.json, the text of the model that this describes, else
 // `name_or_text`. A name of model_names() is never a path. Throws as read_huggingface_config, and Error(kInputMissing)
 // if a path has no folder.
 std::string model_text_of_option(const std::string& name_or_text);

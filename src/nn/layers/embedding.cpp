@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kMostWidth = 1 << 16;
 constexpr int kMostPlaces = 1 << 20;
-constexpr double kDeviation = 0.02;  // of GPT-2 (Radford et al. 2018, section 4.1)
+constexpr float kDeviation = 0.02f;  // of first weights: that of GPT-2 (Radford et al. 2018, section 4.1)
 
 class EmbeddingPlan final : public OperationLayerPlan<EmbeddingShape::Plan> {
  public:
@@ -34,7 +34,8 @@ class EmbeddingPlan final : public OperationLayerPlan<EmbeddingShape::Plan> {
 
 class Embedding final : public Layer {
  public:
-  Embedding(const LayerText& text, const EmbeddingShape& shape) : text_(text.text()), shape_(shape) {
+  Embedding(const LayerText& text, const EmbeddingShape& shape, float deviation)
+      : text_(text.text()), shape_(shape), deviation_(deviation) {
     tensors_ = {make_tensor("weight", {shape.vocabulary, shape.width})};
     if (shape.places > 0) tensors_.push_back(make_tensor("positions", {shape.places, shape.width}));
     lay_out(tensors_);
@@ -45,7 +46,7 @@ class Embedding final : public Layer {
   std::vector<TensorInfo> parameters() const override { return tensors_; }
   void initialise(const RandomKey& key, Slice parameters, Slice) const override {
     const TensorInfo& last = tensors_.back();
-    fill_normal(key, kDeviation, parameters.first(static_cast<std::size_t>(last.offset + last.size)));
+    fill_normal(key, deviation_, parameters.first(static_cast<std::size_t>(last.offset + last.size)));
     const auto table = static_cast<std::size_t>(tensors_[0].size);
     if (tensors_.size() == 2) {  // the gap between the tables stays 0
       for (float& value : parameters.subspan(table, static_cast<std::size_t>(last.offset) - table)) value = 0;
@@ -61,6 +62,7 @@ class Embedding final : public Layer {
  private:
   std::string text_;
   EmbeddingShape shape_;
+  double deviation_;
   std::vector<TensorInfo> tensors_;
 };
 
@@ -71,6 +73,8 @@ std::unique_ptr<Layer> make_embedding(const LayerContext& context) {
   shape.vocabulary = context.classes;
   shape.width = arguments.take_count("the number of channels", 1, kMostWidth);
   if (arguments.take_word("positions")) shape.places = arguments.take_count("the number of positions", 1, kMostPlaces);
+  const float deviation =
+      arguments.take_word("deviation") ? arguments.take_number("the deviation", 1e-6f, 10) : kDeviation;
   arguments.finish();
   if (context.input.width != 1 || context.input.channels != 1) {
     fail_fit(context.text, "it reads tokens, but its input is " + to_string(context.input) + "; give data of text");
@@ -80,13 +84,13 @@ std::unique_ptr<Layer> make_embedding(const LayerContext& context) {
                                " tokens, but the model has positions for " + std::to_string(shape.places) +
                                "; give a --context of at most that");
   }
-  return std::make_unique<Embedding>(context.text, shape);
+  return std::make_unique<Embedding>(context.text, shape, deviation);
 }
 
 }  // namespace
 
 LayerKind describe_layer_embedding() {
-  return {"embedding", "embed", "embedding CHANNELS [positions P]", make_embedding};
+  return {"embedding", "embed", "embedding CHANNELS [positions P] [deviation D]", make_embedding};
 }
 
 }  // namespace eave
