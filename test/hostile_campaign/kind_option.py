@@ -208,6 +208,11 @@ def make_number(rng, place, base):
                 _check_number(run, name, text), codes=DOCUMENTED | {76}, bounds={"cpu_s": 20, "memory_mib": 300})
 
 
+# The run has synthetic images. An option of other data or of a transport is refused by its name.
+WORDS_OF_DATA_AND_TRANSPORTS = {"cifar10", "fashion-mnist", "image-folder", "mnist", "synthetic", "text", "tcp", "tcp-flat",
+                                "threads", "tokens"}
+
+
 def _method_of(rng, name, base):
     """Returns options with which the option `name` has an effect, from the column "with" of the documents."""
     page = (base.directory / "options.md").read_text(encoding="utf-8")
@@ -215,10 +220,10 @@ def _method_of(rng, name, base):
     if not row:
         return []
     word = rng.choice(row[1].split(", "))
-    if word in ("synthetic", "threads"):
+    if word in WORDS_OF_DATA_AND_TRANSPORTS:
         return []
-    if word in ("sgd", "adamw"):
-        return ["--optimizer", word] + (["--lr", "0.001"] if word == "adamw" and name != "lr" else [])
+    if word in ("sgd", "adamw", "muon"):
+        return ["--optimizer", word] + (["--lr", "0.001"] if word != "sgd" and name != "lr" else [])
     if word == "top-k":
         return ["--compression", word, "--transport", "threads", "--ranks", 2]
     return ["--communicator", word] + ([] if word in ("asgd", "mvasgd") else ["--transport", "threads", "--ranks", 2])
