@@ -118,7 +118,7 @@ TEST(Generate, takes_a_folder_of_hugging_face_with_its_vocabulary) {
                                    "--lr 0.0001 --overwrite --run-dir tuned"));
   EXPECT_EQ(place.eave("generate tuned --temperature 0 --prompt abc --tokens 6").output, "abcdef\nabcd\n");
   std::filesystem::remove(place.path() / "folder/config.json");
-  expect_end(66, generate(), {"no folder/config.json, in which transformers keeps heads and layers"});
+  expect_end(66, generate(), {"no folder/config.json, where transformers keeps the numbers of a model"});
   expect_end(66, place.eave(words + "--model folder --max-steps 1 --lr 0.02 --run-dir other"),
              {"no folder/config.json"});
   // The run has the model's text, and needs the folder no more.
