@@ -41,9 +41,8 @@ void add_training(CommandLine& line) {
         OptionType::kText,
         "mlp",
         comma_list(model_names()) +
-            "; a folder with a config.json of Hugging Face's GPT-2 or Llama; or a list of layers: \"conv2d 32 5x5; "
-            "relu; "
-            "max_pool 2; dense 10\". Layers: " +
+            "; a folder with a config.json of Hugging Face's GPT-2 or Llama; or a list of layers: "
+            "\"conv2d 32 5x5; relu; max_pool 2; dense 10\". Layers: " +
             comma_list(layer_names()),
         {},
         models_and_layers()},

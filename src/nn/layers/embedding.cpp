@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kMostWidth = 1 << 16;
 constexpr int kMostPlaces = 1 << 20;
-constexpr float kDeviation = 0.02f;  // of first weights: that of GPT-2 (Radford et al. 2018, section 4.1)
+constexpr double kDeviation = 0.02;  // of first weights: that of GPT-2 (Radford et al. 2018, section 4.1)
 
 class EmbeddingPlan final : public OperationLayerPlan<EmbeddingShape::Plan> {
  public:
@@ -34,7 +34,7 @@ class EmbeddingPlan final : public OperationLayerPlan<EmbeddingShape::Plan> {
 
 class Embedding final : public Layer {
  public:
-  Embedding(const LayerText& text, const EmbeddingShape& shape, float deviation)
+  Embedding(const LayerText& text, const EmbeddingShape& shape, double deviation)
       : text_(text.text()), shape_(shape), deviation_(deviation) {
     tensors_ = {make_tensor("weight", {shape.vocabulary, shape.width})};
     if (shape.places > 0) tensors_.push_back(make_tensor("positions", {shape.places, shape.width}));
@@ -73,8 +73,8 @@ std::unique_ptr<Layer> make_embedding(const LayerContext& context) {
   shape.vocabulary = context.classes;
   shape.width = arguments.take_count("the number of channels", 1, kMostWidth);
   if (arguments.take_word("positions")) shape.places = arguments.take_count("the number of positions", 1, kMostPlaces);
-  const float deviation =
-      arguments.take_word("deviation") ? arguments.take_number("the deviation", 1e-6f, 10) : kDeviation;
+  double deviation = kDeviation;
+  if (arguments.take_word("deviation")) deviation = double{arguments.take_number("the deviation", 1e-6f, 10)};
   arguments.finish();
   if (context.input.width != 1 || context.input.channels != 1) {
     fail_fit(context.text, "it reads tokens, but its input is " + to_string(context.input) + "; give data of text");
