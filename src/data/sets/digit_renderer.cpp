@@ -36,14 +36,6 @@ Stroke operator+(Stroke stroke, const Stroke& more) {
   return stroke;
 }
 
-double distance(Point a, Point b, Point point) {
-  const Point along{b.x - a.x, b.y - a.y};
-  const Point to{point.x - a.x, point.y - a.y};
-  const double length = along.x * along.x + along.y * along.y;
-  const double t = length == 0 ? 0 : std::clamp((to.x * along.x + to.y * along.y) / length, 0.0, 1.0);
-  return std::hypot(to.x - t * along.x, to.y - t * along.y);
-}
-
 // For each digit, the ways to write it; at least one.
 std::array<std::vector<Glyph>, 10> digit_glyphs() {
   const Glyph zero = {ellipse({0, 0}, {0.28, 0.5})};
@@ -74,20 +66,36 @@ std::array<std::vector<Glyph>, 10> digit_glyphs() {
            {nine, straight_nine}}};
 }
 
-// The distance from a point to the nearest point of the glyph's strokes.
-double distance(const Glyph& glyph, Point point) {
-  double nearest = HUGE_VAL;
-  for (const Stroke& stroke : glyph) {
-    for (std::size_t i = 1; i < stroke.size(); ++i) {
-      nearest = std::min(nearest, distance(stroke[i - 1], stroke[i], point));
-    }
-  }
-  return nearest;
-}
-
 constexpr double kReach = 0.8;           // the field covers [-kReach, kReach] each way
 constexpr double kPerDistance = 8192.0;  // steps of a stored distance per unit
 constexpr double kOne = 65536.0;
+
+// Lowers the squared distances of a row of points from the nearest stroke to those from the line between a and b. The
+// points lie at `y`, at -kReach + i * step.
+void lower(std::span<double> squares, double y, double step, Point a, Point b) {
+  const Point along{b.x - a.x, b.y - a.y};
+  const double length = along.x * along.x + along.y * along.y, to_y = y - a.y;
+  for (std::size_t i = 0; i < squares.size(); ++i) {
+    const double to_x = static_cast<double>(i) * step - kReach - a.x;
+    const double t = std::min(std::max((to_x * along.x + to_y * along.y) / length, 0.0), 1.0);
+    const double off_x = to_x - t * along.x, off_y = to_y - t * along.y;
+    squares[i] = std::min(squares[i], off_x * off_x + off_y * off_y);
+  }
+}
+
+// The distances of a row of a grid from the nearest stroke of the glyph.
+template <std::size_t kSide>
+std::array<double, kSide> distances_of_row(const Glyph& glyph, std::size_t row) {
+  constexpr double kStep = 2 * kReach / (kSide - 1);
+  std::array<double, kSide> distances;
+  distances.fill(HUGE_VAL);
+  for (const Stroke& stroke : glyph) {
+    for (std::size_t i = 1; i < stroke.size(); ++i)
+      lower(distances, static_cast<double>(row) * kStep - kReach, kStep, stroke[i - 1], stroke[i]);
+  }
+  for (double& each : distances) each = std::sqrt(each);
+  return distances;
+}
 
 std::int32_t round_to_int(double value) { return static_cast<std::int32_t>(std::lround(value)); }
 
@@ -132,11 +140,10 @@ DigitRenderer::DigitRenderer(ImageShape shape) : shape_(shape) {
   for (std::size_t digit = 0; digit < glyphs.size(); ++digit) {
     for (const Glyph& glyph : glyphs[digit]) {
       Field& field = fields_[digit].emplace_back();
-      for (std::size_t i = 0; i < field.size(); ++i) {
-        const double x = static_cast<double>(i % kGrid), y = static_cast<double>(i / kGrid);
-        const double step = 2 * kReach / (kGrid - 1);
-        field[i] = static_cast<std::uint16_t>(
-            round_to_int(kPerDistance * distance(glyph, {x * step - kReach, y * step - kReach})));
+      for (std::size_t row = 0; row < kGrid; ++row) {
+        const std::array<double, kGrid> distances = distances_of_row<kGrid>(glyph, row);
+        for (std::size_t i = 0; i < kGrid; ++i)
+          field[row * kGrid + i] = static_cast<std::uint16_t>(round_to_int(kPerDistance * distances[i]));
       }
     }
   }
