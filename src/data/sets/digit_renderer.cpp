@@ -71,15 +71,17 @@ constexpr double kPerDistance = 8192.0;  // steps of a stored distance per unit
 constexpr double kOne = 65536.0;
 
 // Lowers the squared distances of a row of points from the nearest stroke to those from the line between a and b. The
-// points lie at `y`, at -kReach + i * step.
+// points lie at `y`, at -kReach + i * step. Measured from the middle of the line, a point is `along` it and `across`
+// it.
 void lower(std::span<double> squares, double y, double step, Point a, Point b) {
-  const Point along{b.x - a.x, b.y - a.y};
-  const double length = along.x * along.x + along.y * along.y, to_y = y - a.y;
+  const double length = std::sqrt((b.x - a.x) * (b.x - a.x) + (b.y - a.y) * (b.y - a.y));
+  const Point unit{(b.x - a.x) / length, (b.y - a.y) / length};
+  const double from_x = -kReach - 0.5 * (a.x + b.x), from_y = y - 0.5 * (a.y + b.y);
   for (std::size_t i = 0; i < squares.size(); ++i) {
-    const double to_x = static_cast<double>(i) * step - kReach - a.x;
-    const double t = std::min(std::max((to_x * along.x + to_y * along.y) / length, 0.0), 1.0);
-    const double off_x = to_x - t * along.x, off_y = to_y - t * along.y;
-    squares[i] = std::min(squares[i], off_x * off_x + off_y * off_y);
+    const double x = from_x + static_cast<double>(i) * step;
+    const double along = x * unit.x + from_y * unit.y, across = from_y * unit.x - x * unit.y;
+    const double beyond = std::max(std::abs(along) - 0.5 * length, 0.0);
+    squares[i] = std::min(squares[i], across * across + beyond * beyond);
   }
 }
 
@@ -134,12 +136,12 @@ struct DigitRenderer::Pose {
   std::array<std::int32_t, kMostChannels> ink{};  // the ink's colour minus the paper's
 };
 
-DigitRenderer::DigitRenderer(ImageShape shape) : shape_(shape) {
-  EAVE_CHECK(shape.channels >= 1 && shape.channels <= kMostChannels && shape.width <= kLongestSide, "can be drawn");
+DigitRenderer::Fields DigitRenderer::make_fields() {
+  Fields fields;
   const auto glyphs = digit_glyphs();
   for (std::size_t digit = 0; digit < glyphs.size(); ++digit) {
     for (const Glyph& glyph : glyphs[digit]) {
-      Field& field = fields_[digit].emplace_back();
+      Field& field = fields[digit].emplace_back();
       for (std::size_t row = 0; row < kGrid; ++row) {
         const std::array<double, kGrid> distances = distances_of_row<kGrid>(glyph, row);
         for (std::size_t i = 0; i < kGrid; ++i)
@@ -147,6 +149,17 @@ DigitRenderer::DigitRenderer(ImageShape shape) : shape_(shape) {
       }
     }
   }
+  return fields;
+}
+
+// The fields are the same for every shape, and are made once for all ranks that are threads.
+const DigitRenderer::Fields& DigitRenderer::fields() {
+  static const Fields kFields = make_fields();
+  return kFields;
+}
+
+DigitRenderer::DigitRenderer(ImageShape shape) : shape_(shape), fields_(fields()) {
+  EAVE_CHECK(shape.channels >= 1 && shape.channels <= kMostChannels && shape.width <= kLongestSide, "can be drawn");
 }
 
 DigitRenderer::Pose DigitRenderer::pick_pose(RandomStream& random) const {

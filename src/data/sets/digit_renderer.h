@@ -26,14 +26,17 @@ class DigitRenderer {
  private:
   static constexpr int kGrid = 64;
   using Field = std::array<std::uint16_t, kGrid * kGrid>;
+  using Fields = std::array<std::vector<Field>, 10>;  // for each digit, one field for each way to write it
   struct Pose;
+  static Fields make_fields();
+  static const Fields& fields();
   Pose pick_pose(RandomStream& random) const;
   // How much of a pixel a stroke covers, from 0 to 256. `x` and `y` are grid coordinates in units of 1/65536.
   static std::int32_t cover(const Field& field, std::int32_t x, std::int32_t y, const Pose& pose);
   void cover_row(const Field& field, const Pose& pose, std::int32_t row, std::span<std::int32_t> coverage) const;
 
   ImageShape shape_;
-  std::array<std::vector<Field>, 10> fields_;  // for each digit, one field for each way to write it
+  const Fields& fields_;
 };
 
 }  // namespace eave
