@@ -234,6 +234,8 @@ int checkpoint_command(const std::vector<std::string>& words, const char* const*
   const CommandLine line = checkpoint_command_line();
   CheckpointRequest request;
   const auto run = [&] {
+    if (const std::string model = describe_model_without_run(request.run); !model.empty())
+      throw Error(ExitCode::kUsage, model + ", and only runs have checkpoints; name the directory of a run");
     request.directory = find_checkpoints_of(request.run, request.values.text("checkpoint-dir"));
     if (request.action == "ls") return list(request);
     if (request.action == "verify") return verify(request);

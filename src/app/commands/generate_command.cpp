@@ -9,6 +9,7 @@
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
+#include "app/resume/huggingface_model.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/printable.h"
@@ -103,13 +104,16 @@ GenerateRequest read_generate_request(const CommandLine& line, const std::vector
 // The settings of the run; none for weights alone.
 RunConfig config_of(const fs::path& run, const StoredModel& model) {
   std::error_code error;
-  return fs::is_directory(run, error) && !model.is_of_huggingface ? read_config(run / "config.json") : RunConfig();
+  const fs::path config = run / "config.json";
+  const bool is_of_run = fs::exists(config, error) && !model.is_of_huggingface && !is_folder_of_transformers(run);
+  return is_of_run ? read_config(config) : RunConfig();
 }
 
-// Opens the vocabulary beside the weights. nullptr: there is none.
-std::unique_ptr<Vocabulary> find_vocabulary_beside(const fs::path& weights) {
+// Opens the vocabulary in the run's folder, or beside a file of weights. nullptr: there is none.
+std::unique_ptr<Vocabulary> find_vocabulary_beside(const fs::path& run) {
+  std::error_code unknown;
+  const fs::path folder = fs::is_directory(run, unknown) ? run : run.parent_path();
   try {
-    const fs::path folder = weights.parent_path();
     return open_vocabulary(folder.empty() ? "." : folder.string());
   } catch (const Error& error) {
     if (error.code() != ExitCode::kInputMissing) throw;
@@ -123,7 +127,7 @@ std::unique_ptr<Vocabulary> find_vocabulary(const GenerateRequest& request, cons
   const std::string named = setting_in(config, "data") == "text" ? setting_in(config, "vocabulary") : "";
   if (named.empty()) {
     return model.description.input.ends_with("vocabulary: bytes") ? open_vocabulary("bytes")
-                                                                  : find_vocabulary_beside(model.place);
+                                                                  : find_vocabulary_beside(request.run);
   }
   std::error_code error;
   if (named != "bytes" && !fs::exists(named, error)) {

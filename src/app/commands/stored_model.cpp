@@ -5,6 +5,7 @@
 
 #include "app/resume/checkpoint_location.h"
 #include "app/resume/huggingface_model.h"
+#include "base/options/option_values.h"
 #include "base/printable.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "eave/check.h"
@@ -52,7 +53,16 @@ StoredModel read_checkpointed_model(const std::filesystem::path& checkpoints, st
   return model;
 }
 
+std::string describe_model_without_run(const std::filesystem::path& place) {
+  std::error_code error;
+  if (std::filesystem::exists(place, error) && !std::filesystem::is_directory(place, error))
+    return place.string() + " is a file";
+  return is_folder_of_transformers(place) ? place.string() + " is a model of Hugging Face's transformers" : "";
+}
+
 StoredModel read_model_of_step(const std::filesystem::path& run, const OptionValues& values) {
+  if (const std::string model = describe_model_without_run(run); !model.empty())
+    refuse_option(values, "step", "is for run directories, and " + model + "; leave --step out");
   const std::string& word = values.text("step");
   const std::filesystem::path directory = find_checkpoints_of(run, values.text("checkpoint-dir"));
   const std::vector<std::int64_t> steps = committed_steps(directory);

@@ -31,9 +31,13 @@ StoredModel read_stored_model(const std::filesystem::path& run_or_file);
 // program with eave.Averager, whose models have no names), kBadData.
 StoredModel read_checkpointed_model(const std::filesystem::path& checkpoints, std::int64_t step);
 
+// If `place` holds a model but no run, and so no checkpoints, says what it is: a file, or a folder of transformers. ""
+// otherwise.
+std::string describe_model_without_run(const std::filesystem::path& place);
+
 // Reads the consensus from a checkpoint of the run, after all of its files are verified. `values` has --step, a number
-// or "last", and --checkpoint-dir. Throws Error: kInputMissing (there is no such checkpoint), kBadData (it is damaged),
-// and as read_checkpointed_model and find_checkpoints_of.
+// or "last", and --checkpoint-dir. Throws Error: kUsage (`run` is a model without a run), kInputMissing (there is no
+// such checkpoint), kBadData (it is damaged), and as read_checkpointed_model and find_checkpoints_of.
 StoredModel read_model_of_step(const std::filesystem::path& run, const OptionValues& values);
 
 // Whether eave.Averager or eave_save has written the checkpoint: it knows no samples, and no names of arrays.

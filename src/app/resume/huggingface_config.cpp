@@ -211,6 +211,14 @@ ModelDescription describe_huggingface_model(const std::filesystem::path& file) {
   return {model_text(config.form, config.weights), {config.context, 1, 1}, config.classes};
 }
 
+bool is_folder_of_transformers(const std::filesystem::path& folder) {
+  try {
+    return is_of_transformers(parse_config(folder / "config.json"));
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 std::string model_text_of_option(const std::string& name_or_text) {
   const std::vector<std::string> names = model_names();
   if (std::ranges::find(names, name_or_text) != names.end()) return name_or_text;

@@ -48,6 +48,9 @@ HuggingfaceConfig read_huggingface_config(const std::filesystem::path& path);
 // The model whose weights are `file`, by the config.json beside it. Throws as read_huggingface_config.
 ModelDescription describe_huggingface_model(const std::filesystem::path& file);
 
+// Whether `folder` has a config.json that transformers wrote. Does not throw if it cannot be read.
+bool is_folder_of_transformers(const std::filesystem::path& folder);
+
 // The value of --model: if it is the path of a folder or a config.json, the text of the model that this describes, else
 // `name_or_text`. A name of model_names() is never a path. Throws as read_huggingface_config, and Error(kInputMissing)
 // if a path has no folder.

@@ -92,6 +92,28 @@ TEST(Generate, finds_the_vocabulary_of_the_run_or_says_which_option_names_it) {
   expect_end(78, place.eave(generate + "--vocabulary bytes"), {"has 256 tokens", "knows 259"});
 }
 
+// A run on --data tokens does not know its vocabulary, and neither does a file alone.
+TEST(Generate, looks_for_a_vocabulary_beside_the_weights_of_a_run_of_a_step_and_of_a_folder_alike) {
+  const Place place;
+  write_texts(place);
+  write_vocabulary(place, "pairs");
+  expect_end(0, place.eave(train_words("--epochs 30 --vocabulary pairs --run-dir run")));
+  const std::string of_run = place.read("run/config.json"), prompt = " --temperature 0 --prompt abc --tokens 6 ";
+  std::filesystem::create_directory(place.path() / "alone");
+  std::filesystem::copy(place.path() / "run/model.safetensors", place.path() / "alone/model.safetensors");
+  expect_end(64, place.eave("generate alone" + prompt), {"does not say which vocabulary", "--vocabulary PATH"});
+  EXPECT_EQ(place.eave("generate alone" + prompt + "--vocabulary pairs").output, "abcdef\nabcd\n");
+  nlohmann::json config = nlohmann::json::parse(of_run);
+  config["data"] = "tokens";
+  place.write("run/config.json", config.dump());
+  for (const char* folder : {"alone", "run"}) {
+    for (const char* name : {"encoder.json", "vocab.bpe"})
+      std::filesystem::copy(place.path() / "pairs" / name, place.path() / folder / name);
+  }
+  for (const char* model : {"alone", "alone/model.safetensors", "run", "run --step last"})
+    EXPECT_EQ(place.eave("generate " + std::string(model) + prompt).output, "abcdef\nabcd\n") << model;
+}
+
 // What eave exports has a description of its own; what others wrote is described by config.json alone.
 TEST(Generate, takes_a_folder_of_hugging_face_with_its_vocabulary) {
   const Place place;
@@ -117,6 +139,14 @@ TEST(Generate, takes_a_folder_of_hugging_face_with_its_vocabulary) {
   expect_end(0, place.eave(words + "--model folder --initial-parameters folder --vocabulary folder --max-steps 1 "
                                    "--lr 0.0001 --overwrite --run-dir tuned"));
   EXPECT_EQ(place.eave("generate tuned --temperature 0 --prompt abc --tokens 6").output, "abcdef\nabcd\n");
+  const auto refuse = [&](const std::string& command, const std::string& says) {
+    expect_end(64, place.eave(command),
+               {"folder", says, command.starts_with("generate") ? "leave --step out" : "name the"});
+  };
+  refuse("generate folder --step last", "--step last (command line): is for run directories");
+  refuse("generate folder --step 3 --checkpoint-dir run/checkpoint", "is a model of Hugging Face's transformers");
+  refuse("generate folder/model.safetensors --step last", "folder/model.safetensors is a file");
+  refuse("checkpoint ls folder", "is a model of Hugging Face's transformers, and only runs have checkpoints");
   std::filesystem::remove(place.path() / "folder/config.json");
   expect_end(66, generate(), {"no folder/config.json, where transformers keeps the numbers of a model"});
   expect_end(66, place.eave(words + "--model folder --max-steps 1 --lr 0.02 --run-dir other"),
