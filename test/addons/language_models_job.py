@@ -33,8 +33,10 @@ CASES = {
     "gpt2": (gpt2, {}, 33, "float32"),
     "gpt2, gelu, own output": (gpt2, {"activation_function": "gelu", "tie_word_embeddings": False}, 40, "float32"),
     "gpt2, float16, narrow": (gpt2, {"n_inner": 100, "layer_norm_epsilon": 1e-3}, 17, "float16"),
+    "gpt2, gelu_accurate": (gpt2, {"activation_function": "gelu_accurate"}, 33, "float32"),
+    "gpt2, gelu_python_tanh": (gpt2, {"activation_function": "gelu_python_tanh"}, 33, "float32"),
     "llama": (llama, {"tie_word_embeddings": True, "rms_norm_eps": 1e-5}, 45, "float32"),
-    "llama, own output, bfloat16": (llama, {}, 64, "bfloat16"),
+    "llama, swish, own output, bfloat16": (llama, {"hidden_act": "swish"}, 64, "bfloat16"),
     "llama, wide heads, other base": (llama, {"head_dim": 12, "num_key_value_heads": 8, "rope_theta": 500000.0}, 50,
                                       "float32"),
 }

@@ -102,6 +102,25 @@ TEST_F(ConfigOfTransformers, may_call_usual_positions_scaled_by_default) {
     EXPECT_EQ(text_of(llama + R"(, "rope_scaling": )" + scaling + "}"), usual) << scaling;
 }
 
+// test/addons/run language_models compares the functions behind these names.
+TEST_F(ConfigOfTransformers, may_have_any_name_of_transformers_for_its_activation) {
+  const auto form_with = [&](const std::string& name) {
+    write(R"({"model_type": "gpt2", "activation_function": ")" + name + "\"}");
+    return read_huggingface_config(directory.path() / "config.json").form;
+  };
+  for (const char* name : {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate", "gelu_python_tanh"})
+    EXPECT_TRUE(form_with(name).is_approximate) << name;
+  for (const char* name : {"gelu", "gelu_python"}) EXPECT_FALSE(form_with(name).is_approximate) << name;
+  for (const char* name : {"quick_gelu", "gelu_10", "silu", "swish"}) {
+    expect_refused(ExitCode::kConfiguration,
+                   R"({"model_type": "gpt2", "activation_function": ")" + std::string(name) + "\"}",
+                   std::string("activation_function is ") + name + "; eave reads only gelu_new");
+  }
+  const std::string llama = R"({"model_type": "llama", "hidden_act": ")";
+  EXPECT_EQ(text_of(llama + "swish\"}"), text_of(llama + "silu\"}"));
+  expect_refused(ExitCode::kConfiguration, llama + "hardswish\"}", "hidden_act is hardswish; eave reads only silu");
+}
+
 TEST_F(ConfigOfTransformers, that_eave_writes_for_a_model_gives_its_form) {
   for (const char* const name : {"gpt2", "llama-tiny"}) {
     const std::string text = model_specification(name);

@@ -69,6 +69,16 @@ int count_of_gpt2(const ConfigEntries& config, const char* newer, const char* na
   return config.count(newer, config.count(name, otherwise, most), most);
 }
 
+// transformers has several names for each of the two forms of gelu. Their functions differ by rounding only. gelu_10
+// and quick_gelu are other functions.
+bool is_approximate_in(const ConfigEntries& config) {
+  constexpr std::ptrdiff_t kApproximate = 5;
+  return config.choice(
+             "activation_function",
+             {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu_accurate", "gelu_python_tanh", "gelu", "gelu_python"},
+             "gelu_new") < kApproximate;
+}
+
 // GPT2Config of transformers.
 HuggingfaceConfig gpt2_in(const ConfigEntries& config) {
   HuggingfaceConfig model;
@@ -82,10 +92,7 @@ HuggingfaceConfig gpt2_in(const ConfigEntries& config) {
   form.positions = model.context =
       count_of_gpt2(config, "max_position_embeddings", "n_positions", 1024, kMostPositions);
   form.is_tied = config.flag("tie_word_embeddings", true);
-  constexpr std::ptrdiff_t kApproximate = 3;
-  form.is_approximate =
-      config.choice("activation_function", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu", "gelu_python"},
-                    "gelu_new") < kApproximate;
+  form.is_approximate = is_approximate_in(config);
   form.epsilon = static_cast<float>(config.number("layer_norm_epsilon", 1e-5, 1e-12, 1));
   form.embedding_dropout = config.rate("embd_pdrop", 0.1);
   form.attention_dropout = config.rate("attn_pdrop", 0.1);
@@ -125,7 +132,7 @@ HuggingfaceConfig llama_in(const ConfigEntries& config) {
   divided(config, form.heads, "num_attention_heads", form.groups, "num_key_value_heads");
   form.head_width = config.count("head_dim", std::max(1, form.width / form.heads), kMostWidth);
   form.is_tied = config.flag("tie_word_embeddings", false);
-  config.choice("hidden_act", {"silu"}, "silu");
+  config.choice("hidden_act", {"silu", "swish"}, "silu");
   form.epsilon = static_cast<float>(config.number("rms_norm_eps", 1e-6, 1e-12, 1));
   form.base = base_in(config);
   form.attention_dropout = config.rate("attention_dropout", 0);
