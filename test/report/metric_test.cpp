@@ -244,6 +244,30 @@ TEST(TextRuns, are_told_of_in_tokens) {
   EXPECT_NE(watch_line(run).find("8000 tokens/s"), std::string::npos) << watch_line(run);
 }
 
+TEST(Summaries, tell_below_the_table_what_has_no_column_in_it) {
+  const MadeRuns place;
+  make_run(place, "a", of_text({30, 18}));
+  RunSummary text = *read_made(place).runs.front().summary, images = text;
+  text.evaluation.center.loss = 2.5;
+  text.evaluation.ema = ModelScore{2.4, 17.5};
+  text.flops_per_core = 41.2e9;
+  EXPECT_EQ(detail_lines({text}),
+            "test loss 2.5000, 2.5 bits per byte; 41.2 GFLOP/s per core; moving average of the consensus: test "
+            "perplexity 17.5\n");
+  images.tokens = 0;
+  images.evaluation.metric = {};
+  images.evaluation.ema = ModelScore{0.5, 0.842};
+  images.communicator = "easgd";
+  EXPECT_EQ(detail_lines({images}), "moving average of the consensus: test accuracy 84.20 %\n");
+  const RunSummary plain = [&] {
+    RunSummary without = images;
+    without.evaluation.ema.reset();
+    return without;
+  }();
+  EXPECT_EQ(detail_lines({plain}), "");
+  EXPECT_EQ(detail_lines({plain, images}), "easgd: moving average of the consensus: test accuracy 84.20 %\n");
+}
+
 TEST(TextRuns, of_different_windows_are_told_of_in_samples) {
   const MadeRuns place;
   MadeRun other = of_text({30, 18});

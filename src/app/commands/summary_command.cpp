@@ -76,7 +76,7 @@ int summary_command(const std::vector<std::string>& words, const char* const*) {
   const auto summarise = [&] {
     const std::vector<RunSummary> rows = read_summaries(request.paths);
     std::fputs(summary_table(rows).c_str(), stdout);
-    std::fputs(language_lines(rows).c_str(), stdout);
+    std::fputs(detail_lines(rows).c_str(), stdout);
     const std::string cost = cost_of_evaluations(request.paths);
     if (!cost.empty()) std::printf("\n%s\n", printable(cost).c_str());
     if (request.values.has("json")) write_summaries(OutputPath::of_person(request.values.text("json")), rows);

@@ -171,7 +171,7 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
 }
 
 std::string describe_totals(const RunSummary& summary) {
-  return language_lines({summary}) + describe_nonfinite(summary) + describe_rollbacks(summary) +
+  return detail_lines({summary}) + describe_nonfinite(summary) + describe_rollbacks(summary) +
          describe_staleness(summary) + describe_checkpoints(summary);
 }
 

@@ -315,16 +315,28 @@ std::string summary_table(const std::vector<RunSummary>& summaries) {
   return table;
 }
 
-std::string language_lines(const std::vector<RunSummary>& summaries) {
+namespace {
+
+std::string describe_text_run(const RunSummary& row) {
+  std::string text = "test loss " + loss_text(row.evaluation.center.loss);
+  if (row.evaluation.bits_per_byte) text += format(", %.4g bits per byte", *row.evaluation.bits_per_byte);
+  if (row.flops_per_core) text += format("; %.3g GFLOP/s per core", 1e-9 * *row.flops_per_core);
+  if (row.share_of_peak) text += format(", %.0f %% of its FMA peak", 100 * *row.share_of_peak);
+  return text;
+}
+
+}  // namespace
+
+std::string detail_lines(const std::vector<RunSummary>& summaries) {
   std::string text;
   for (const RunSummary& row : summaries) {
-    if (row.tokens == 0) continue;
-    if (summaries.size() > 1) text += printable(row.communicator) + ": ";
-    text += "test loss " + loss_text(row.evaluation.center.loss);
-    if (row.evaluation.bits_per_byte) text += format(", %.4g bits per byte", *row.evaluation.bits_per_byte);
-    if (row.flops_per_core) text += format("; %.3g GFLOP/s per core", 1e-9 * *row.flops_per_core);
-    if (row.share_of_peak) text += format(", %.0f %% of its FMA peak", 100 * *row.share_of_peak);
-    text += "\n";
+    const EvaluationRecord& last = row.evaluation;
+    std::string line = row.tokens > 0 ? describe_text_run(row) : "";
+    if (last.ema)
+      line += (line.empty() ? "" : "; ") +
+              ("moving average of the consensus: test " + named_score(last.metric, last.ema->accuracy));
+    if (line.empty()) continue;
+    text += (summaries.size() > 1 ? printable(row.communicator) + ": " : "") + line + "\n";
   }
   return text;
 }

@@ -41,9 +41,10 @@ double tokens_per_second(const RunSummary& summary);
 // that each rank sent, share of time waiting.
 std::string summary_table(const std::vector<RunSummary>& summaries);
 
-// A line for each run on text: "test loss 3.7773, 5.449 bits per byte; 41.2 GFLOP/s per core, 61 % of its FMA peak". It
-// begins with the method if there are several runs.
-std::string language_lines(const std::vector<RunSummary>& summaries);
+// Details that the table has no column for. A line for each run on text: "test loss 3.7773, 5.449 bits per byte; 41.2
+// GFLOP/s per core, 61 % of its FMA peak". With --ema-decay it ends with, or is, "moving average of the consensus: test
+// accuracy 84.20 %". It begins with the method if there are several runs.
+std::string detail_lines(const std::vector<RunSummary>& summaries);
 
 // "1.9 GB", "37.4 MB", "812 B"
 std::string human_bytes(double bytes);
