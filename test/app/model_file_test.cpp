@@ -62,6 +62,24 @@ TEST_F(ModelFile, is_read_back_from_either_layout) {
   }
 }
 
+TEST_F(ModelFile, is_read_into_a_model_that_exists_with_the_same_values_or_not_at_all) {
+  for (const TensorLayout layout : {TensorLayout::kEave, TensorLayout::kPytorch}) {
+    write_model(path, {kText, kImage, 2}, layout, parameters, statistics);
+    const SafetensorsFile file = read_safetensors(path);
+    const ModelArenas expected = read_model(file, graph);
+    std::vector<float> first(parameters.size()), second(statistics.size());
+    read_model_into(file, graph, first, second, "the remedy");
+    EXPECT_EQ(first, expected.parameters);
+    EXPECT_EQ(second, expected.statistics);
+  }
+  statistics.front() = std::numeric_limits<float>::infinity();
+  write_model(path, {kText, kImage, 2}, TensorLayout::kEave, parameters, statistics);
+  std::vector<float> first(parameters.size(), 7), second(statistics.size(), 7);
+  expect_error(ExitCode::kBadData, "not finite",
+               [&] { read_model_into(read_safetensors(path), graph, first, second, "the remedy"); });
+  EXPECT_EQ(first, std::vector<float>(parameters.size(), 7));
+}
+
 TEST_F(ModelFile, says_what_pixels_become_and_keeps_it) {
   const std::vector<float> mean = {0.25F, 0.1F}, deviation = {0.3F, 1};
   const std::string input = text_of_input(mean, deviation);

@@ -94,16 +94,36 @@ Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>&
   return arrays;
 }
 
-ModelArenas read_arenas(const SafetensorsFile& file, const Graph& graph, const std::vector<StoredTensor>& tensors,
-                        const char* layout, const std::string& remedy) {
+// A tensor of the model, and its values in the file.
+struct FoundTensor {
+  StoredTensor tensor;
+  ConstSlice values;
+};
+
+std::vector<FoundTensor> find_tensors(const SafetensorsFile& file, const std::vector<StoredTensor>& tensors,
+                                      const char* layout, const std::string& remedy) {
   const Arrays arrays = find_arrays(file, tensors, layout, remedy);
-  // Allocated only now: the file is known to have as many values as the model.
-  ModelArenas arenas{std::vector<float>(static_cast<std::size_t>(graph.parameter_size)),
-                     std::vector<float>(static_cast<std::size_t>(graph.statistics_size))};
-  for (const StoredTensor& tensor : tensors) {
-    scatter(tensor, arrays.at(tensor.name)->values, tensor.is_statistic ? arenas.statistics : arenas.parameters);
+  std::vector<FoundTensor> found;
+  for (const StoredTensor& tensor : tensors) found.push_back({tensor, arrays.at(tensor.name)->values});
+  return found;
+}
+
+// Checks all of the file, so that reading it cannot fail any more.
+std::vector<FoundTensor> find_tensors(const SafetensorsFile& file, const Graph& graph, const std::string& remedy) {
+  require_known_version(file.metadata, file.path);
+  if (is_of_huggingface(file)) {
+    const HuggingfaceArrays found = huggingface_arrays(file, graph, remedy);
+    return find_tensors(found.file, found.tensors, "the names of Hugging Face's transformers", remedy);
   }
-  return arenas;
+  const auto format = file.metadata.find("format");
+  const bool is_pytorch = format != file.metadata.end() && format->second == kPytorchFormat;
+  return find_tensors(file, stored_tensors(graph, is_pytorch ? TensorLayout::kPytorch : TensorLayout::kEave),
+                      is_pytorch ? "PyTorch's layout" : "eave's layout; files of PyTorch's say {\"format\": \"pt\"}",
+                      remedy);
+}
+
+void scatter_all(const std::vector<FoundTensor>& found, Slice parameters, Slice statistics) {
+  for (const auto& [tensor, values] : found) scatter(tensor, values, tensor.is_statistic ? statistics : parameters);
 }
 
 // The arrays that Hugging Face's model has and this one lacks.
@@ -212,16 +232,17 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
 }
 
 ModelArenas read_model(const SafetensorsFile& file, const Graph& graph, const std::string& remedy) {
-  require_known_version(file.metadata, file.path);
-  if (is_of_huggingface(file)) {
-    const HuggingfaceArrays found = huggingface_arrays(file, graph, remedy);
-    return read_arenas(found.file, graph, found.tensors, "the names of Hugging Face's transformers", remedy);
-  }
-  const auto format = file.metadata.find("format");
-  const bool is_pytorch = format != file.metadata.end() && format->second == kPytorchFormat;
-  return read_arenas(file, graph, stored_tensors(graph, is_pytorch ? TensorLayout::kPytorch : TensorLayout::kEave),
-                     is_pytorch ? "PyTorch's layout" : "eave's layout; files of PyTorch's say {\"format\": \"pt\"}",
-                     remedy);
+  const std::vector<FoundTensor> found = find_tensors(file, graph, remedy);
+  // Allocated only now: the file is known to have as many values as the model.
+  ModelArenas arenas{std::vector<float>(static_cast<std::size_t>(graph.parameter_size)),
+                     std::vector<float>(static_cast<std::size_t>(graph.statistics_size))};
+  scatter_all(found, arenas.parameters, arenas.statistics);
+  return arenas;
+}
+
+void read_model_into(const SafetensorsFile& file, const Graph& graph, Slice parameters, Slice statistics,
+                     const std::string& remedy) {
+  scatter_all(find_tensors(file, graph, remedy), parameters, statistics);
 }
 
 std::filesystem::path find_model(const std::filesystem::path& place) {

@@ -70,5 +70,9 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
 // ends with `remedy`), kBadData (a value is not finite).
 ModelArenas read_model(const SafetensorsFile& file, const Graph& graph,
                        const std::string& remedy = "get the file again, or take another");
+// The same, into arenas of the graph that already hold a model: no second copy of the file's values is in memory.
+// Leaves padding as it is. Writes nothing if it throws.
+void read_model_into(const SafetensorsFile& file, const Graph& graph, Slice parameters, Slice statistics,
+                     const std::string& remedy);
 
 }  // namespace eave

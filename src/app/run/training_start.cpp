@@ -27,9 +27,12 @@ void TrainingJob::require_model_of_data() const {
 void TrainingJob::read_initial_parameters() {
   if (!values_.has("initial-parameters") || resumption_ || transport_.rank() != 0) return;
   const ModelDescription model = model_description();
-  const ModelArenas first =
-      read_model(read_model_of(values_.text("initial-parameters")),
-                 build_graph(model.specification, model.image, model.classes), "give the --model that the file is of");
+  const Graph graph = build_graph(model.specification, model.image, model.classes);
+  const SafetensorsFile file = read_model_of(values_.text("initial-parameters"));
+  const char* const remedy = "give the --model that the file is of";
+  if (replica_->device.kind() == DeviceKind::kCpu)
+    return read_model_into(file, graph, replica_->parameters.slice(), replica_->statistics.slice(), remedy);
+  const ModelArenas first = read_model(file, graph, remedy);
   replica_->device.write(replica_->parameters.slice(), first.parameters);
   replica_->device.write(replica_->statistics.slice(), first.statistics);
 }
