@@ -15,18 +15,31 @@ Slice at(Slice arena, std::int64_t offset, std::int64_t size) {
 
 std::int64_t ArenaPlanner::take(std::int64_t size) {
   const std::int64_t rounded = std::max<std::int64_t>(16, (size + 15) / 16 * 16);
-  std::int64_t offset = 0;
-  for (const auto& [begin, end] : taken_) {
-    if (begin - offset >= rounded) break;
-    offset = end;
-  }
+  const auto gap = std::ranges::find_if(gaps_, [&](const auto& each) { return each.second - each.first >= rounded; });
+  const auto [offset, gap_end] = *gap;  // there is one: the last gap has no end
+  gaps_.erase(gap);
+  if (offset + rounded < gap_end) gaps_.emplace(offset + rounded, gap_end);
   taken_.emplace(offset, offset + rounded);
   peak_ = std::max(peak_, offset + rounded);
   return offset;
 }
 
 void ArenaPlanner::release(std::int64_t offset) {
-  EAVE_CHECK(taken_.erase(offset) == 1, "nothing was taken at " + std::to_string(offset));
+  const auto place = taken_.find(offset);
+  EAVE_CHECK(place != taken_.end(), "nothing was taken at " + std::to_string(offset));
+  std::int64_t begin = offset, end = place->second;
+  taken_.erase(place);
+  const auto after = gaps_.find(end);
+  if (after != gaps_.end()) {
+    end = after->second;
+    gaps_.erase(after);
+  }
+  auto before = gaps_.lower_bound(begin);
+  if (before != gaps_.begin() && (--before)->second == begin) {
+    begin = before->first;
+    gaps_.erase(before);
+  }
+  gaps_.emplace(begin, end);
 }
 
 StepPlan::StepPlan(const Graph& graph, Compute& compute, std::int64_t samples, bool training, const LossSettings& loss)
@@ -84,7 +97,19 @@ std::int64_t StepPlan::output_size(std::size_t node) const {
   return compute_.activation_size(samples_ * graph_.nodes[node].layer->output().size());
 }
 
+// For each activation, the last node that reads it; -1: none does.
+std::vector<int> StepPlan::last_readers() const {
+  std::vector<int> readers(graph_.nodes.size() + 1, -1);
+  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const Node& node = graph_.nodes[i];
+    for (const int activation : {node.source, std::max(node.skip, 0)})
+      readers[static_cast<std::size_t>(activation)] = static_cast<int>(i);
+  }
+  return readers;
+}
+
 void StepPlan::place_forward(ArenaPlanner& planner) {
+  const std::vector<int> readers = training_ ? std::vector<int>() : last_readers();
   for (std::size_t i = 0; i < count_forward(); ++i) {
     Step& step = steps_[i];
     if (step.projection) step.projected = planner.take(output_size(i));
@@ -92,19 +117,17 @@ void StepPlan::place_forward(ArenaPlanner& planner) {
     const std::int64_t saved = step.work->saved_size();
     if (training_ && saved > 0) step.saved = planner.take(saved);
     if (step.projected >= 0) planner.release(step.projected);
-    if (!training_) release_last_uses(planner, i);
+    if (!training_) release_last_uses(planner, i, readers);
   }
 }
 
-// In evaluation an activation's place is free after the last layer that reads it.
-void StepPlan::release_last_uses(ArenaPlanner& planner, std::size_t node) {
+// In evaluation an activation's place is free after the last layer that reads it. Activation 0 has no place.
+void StepPlan::release_last_uses(ArenaPlanner& planner, std::size_t node, const std::vector<int>& readers) {
   std::vector<int> read = {graph_.nodes[node].source};
   if (graph_.nodes[node].skip >= 0 && graph_.nodes[node].skip != read[0]) read.push_back(graph_.nodes[node].skip);
   for (const int activation : read) {
-    const auto reads = [&](const Node& later) { return later.source == activation || later.skip == activation; };
-    const auto rest = graph_.nodes.begin() + static_cast<std::ptrdiff_t>(node) + 1;
-    if (activation == 0 || std::any_of(rest, graph_.nodes.end(), reads)) continue;
-    planner.release(steps_[static_cast<std::size_t>(activation) - 1].output);
+    const auto index = static_cast<std::size_t>(activation);
+    if (index > 0 && readers[index] == static_cast<int>(node)) planner.release(steps_[index - 1].output);
   }
 }
 

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "nn/graph.h"
@@ -13,7 +15,8 @@ namespace eave {
 
 // Assigns places in one block of memory to values that live for a part of a step.
 //
-// Sizes and offsets in floats; every place begins at a multiple of 16.
+// Sizes and offsets in floats; every place begins at a multiple of 16. take's time grows with the number of gaps
+// between taken places, and not with the number of these: a deep model has many places and few gaps.
 class ArenaPlanner {
  public:
   std::int64_t take(std::int64_t size);  // returns the lowest free place
@@ -21,7 +24,9 @@ class ArenaPlanner {
   std::int64_t peak() const { return peak_; }
 
  private:
-  std::map<std::int64_t, std::int64_t> taken_;  // taken places: offset → end
+  static constexpr std::int64_t kNoEnd = std::numeric_limits<std::int64_t>::max();
+  std::unordered_map<std::int64_t, std::int64_t> taken_;       // taken places: offset → end
+  std::map<std::int64_t, std::int64_t> gaps_ = {{0, kNoEnd}};  // free places, the same; no two touch each other
   std::int64_t peak_ = 0;
 };
 
@@ -79,7 +84,8 @@ class StepPlan {
   void place_forward(ArenaPlanner& planner);
   void place_backward(ArenaPlanner& planner);
   void place_last_gradient(ArenaPlanner& planner);
-  void release_last_uses(ArenaPlanner& planner, std::size_t node);
+  std::vector<int> last_readers() const;
+  void release_last_uses(ArenaPlanner& planner, std::size_t node, const std::vector<int>& readers);
 
   const Node& owner_of(std::size_t node) const;     // of the parameters that the node reads
   std::int64_t input_size(std::size_t node) const;  // of all samples together
