@@ -154,7 +154,7 @@ TEST_F(ConfigOfTransformers, with_what_eave_does_not_have_is_refused) {
   expect(R"("n_head": 0)", "n_head is 0, expected a number from 1", kBad);
   expect(R"("n_head": "12")", "n_head is \"12\", expected a number", kBad);
   expect(R"("n_layer": 1.5)", "n_layer is no whole number", kBad);
-  expect(R"("n_layer": 1e30)", "n_layer is 1e+30, expected a number from 1 to 1000", kBad);
+  expect(R"("n_layer": 1e30)", "n_layer is 1e+30, expected a number from 1 to 2000", kBad);
   expect(R"("resid_pdrop": 1)", "resid_pdrop is 1, expected less than 1", kBad);
   expect(R"("tie_word_embeddings": "no")", "tie_word_embeddings is \"no\", expected true or false", kBad);
   expect_refused(kOther, R"({"model_type": "bert"})", "model_type is bert; eave reads only gpt2, llama");

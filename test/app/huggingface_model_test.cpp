@@ -213,6 +213,19 @@ TEST_F(HuggingfaceParts, are_read_as_one) {
   EXPECT_EQ(read_model_of(directory.path() / "model.safetensors.index.json").arrays.size(), arrays().size());
 }
 
+// An index of 15,529 arrays, of a model that has 18,978 of the 20,000 layers that a text may have.
+TEST_F(HuggingfaceParts, may_be_of_a_model_with_as_many_layers_as_texts_have) {
+  TransformerForm form = read_form(kLlama);
+  form.layers = 1725;
+  form.width = form.inner = form.heads = form.groups = form.head_width = 2;
+  begin(model_text(form, {}));
+  index["weight_map"].clear();
+  write_part("part-1.safetensors", arrays());
+  write_part("part-2.safetensors", {{"model.layers.0.self_attn.rotary_emb.inv_freq", {1}, {1}}});
+  write_config(huggingface_config(form, kClasses, 6));
+  EXPECT_EQ(read_parts(index.dump()).parameters, parameters);
+}
+
 TEST_F(HuggingfaceParts, must_fit_their_index) {
   expect_refused_parts("{", "is no index of safetensors");
   expect_refused_parts("", "is no index of safetensors");

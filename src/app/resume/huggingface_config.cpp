@@ -60,8 +60,8 @@ int divided(const ConfigEntries& config, int whole, const char* what, int parts,
       ExitCode::kBadData);
 }
 
-// What texts of models take, and more blocks than any known model has.
-constexpr int kMostBlocks = 1000, kMostWidth = 1 << 16, kMostInner = 1 << 19, kMostHeads = 1 << 12;
+// What texts of models take. More blocks than these have more layers than a text may.
+constexpr int kMostBlocks = 2000, kMostWidth = 1 << 16, kMostInner = 1 << 19, kMostHeads = 1 << 12;
 constexpr int kMostPositions = 1 << 20, kMostClasses = 1 << 24;
 
 // GPT2Config of transformers takes the names of newer models, too. If both names are there, it uses these.

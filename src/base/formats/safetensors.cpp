@@ -42,12 +42,15 @@ std::string hash_of_arrays(const std::vector<NamedArray>& arrays) {
 std::string header_text(const std::vector<NamedArray>& arrays, std::map<std::string, std::string> metadata) {
   metadata[kArraysHash] = hash_of_arrays(arrays);
   Json header = {{"__metadata__", metadata}};
+  auto& entries = header.get_ref<Json::object_t&>();
   std::uint64_t offset = 0;
   for (const NamedArray& array : arrays) {
     std::uint64_t count = 1;
     for (std::int64_t extent : array.shape) count *= static_cast<std::uint64_t>(extent);
     EAVE_CHECK(count == array.values.size(), array.name + " has as many values as its shape says");
-    header[array.name] = {{"dtype", "F32"}, {"shape", array.shape}, {"data_offsets", {offset, offset + 4 * count}}};
+    // Not by header[…], which would compare the name with all before it.
+    const Json place = {offset, offset + 4 * count};
+    entries.emplace_back(array.name, Json::object({{"dtype", "F32"}, {"shape", array.shape}, {"data_offsets", place}}));
     offset += 4 * count;
   }
   std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -13,7 +13,7 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kMostBytesOfIndex = std::size_t{1} << 26;
+constexpr std::size_t kMostBytesOfIndex = std::size_t{1} << 25;
 constexpr const char* kEnding = ".safetensors.index.json";
 constexpr const char* kRemedy = "; get the folder again, or write it anew with save_pretrained";
 
@@ -33,9 +33,9 @@ void require_plain_name(const std::filesystem::path& index, const std::string& p
   }
 }
 
-nlohmann::ordered_json parse_index(const std::filesystem::path& index) {
+nlohmann::json parse_index(const std::filesystem::path& index) {
   try {
-    return parse_json(read_file(index, kMostBytesOfIndex));
+    return parse_json_of_many_names(read_file(index, kMostBytesOfIndex));
   } catch (const AmbiguousJson& failure) {
     refuse(index, std::string("is no index of safetensors: ") + failure.what());
   } catch (const nlohmann::json::exception&) {
@@ -44,7 +44,7 @@ nlohmann::ordered_json parse_index(const std::filesystem::path& index) {
 }
 
 Parts read_index(const std::filesystem::path& index) {
-  const nlohmann::ordered_json json = parse_index(index);
+  const nlohmann::json json = parse_index(index);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object() ||
       json["weight_map"].empty()) {
     refuse(index, "is no index of safetensors, which has a \"weight_map\" from arrays to files");

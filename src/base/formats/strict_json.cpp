@@ -10,10 +10,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kMostNames = 4096;  // ordered_json searches all names of an object for each new one
 
-// Throws if a name occurs twice. It is a pass of its own: with a callback, the parser's time grows with the square of
-// the number of objects in a list.
+// Throws if a name occurs twice, or if an object has more than `most` names. It is a pass of its own: with a callback,
+// the parser's time grows with the square of the number of objects in a list.
 class NamesOnce final : public nlohmann::json_sax<Json> {
  public:
+  explicit NamesOnce(std::size_t most) : most_(most) {}
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
   bool number_integer(number_integer_t) override { return true; }
@@ -35,11 +36,13 @@ class NamesOnce final : public nlohmann::json_sax<Json> {
   }
   bool key(string_t& name) override {
     if (!open_.back().insert(name).second) throw AmbiguousJson("it names '" + name + "' twice");
-    if (open_.back().size() > kMostNames) throw AmbiguousJson("it has an object of more than 4096 names");
+    if (open_.back().size() > most_)
+      throw AmbiguousJson("it has an object of more than " + std::to_string(most_) + " names");
     return true;
   }
 
  private:
+  const std::size_t most_;
   std::vector<std::set<std::string>> open_;
 };
 
@@ -50,15 +53,24 @@ std::size_t openings(std::string_view json) {
   return count;
 }
 
-}  // namespace
-
-Json parse_json(std::string_view text) {
+void require_one_meaning(std::string_view text, std::size_t most_names) {
   if (text.find('\0') != std::string_view::npos) throw AmbiguousJson("it has a byte 0");
   if (text.starts_with("\xef\xbb\xbf")) throw AmbiguousJson("it begins with a byte order mark");
   if (is_too_nested(text)) throw AmbiguousJson("it nests too deep");
-  NamesOnce names;
+  NamesOnce names(most_names);
   Json::sax_parse(text, &names);
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text) {
+  require_one_meaning(text, kMostNames);
   return Json::parse(text);
+}
+
+nlohmann::json parse_json_of_many_names(std::string_view text) {
+  require_one_meaning(text, kManyNames);
+  return nlohmann::json::parse(text);
 }
 
 Json parse_json_or_discard(std::string_view text) {

@@ -24,7 +24,12 @@ class AmbiguousJson : public nlohmann::json::exception {
 // Takes time proportional to the text.
 nlohmann::ordered_json parse_json(std::string_view text);
 
-// The same, but returns a discarded value instead of throwing.
+// The same for objects of up to kManyNames names, which come back in alphabetical order. Takes time proportional to
+// the text, times the logarithm of the number of names.
+inline constexpr std::size_t kManyNames = std::size_t{1} << 17;  // more than the arrays of any model that eave builds
+nlohmann::json parse_json_of_many_names(std::string_view text);
+
+// The same as parse_json, but returns a discarded value instead of throwing.
 nlohmann::ordered_json parse_json_or_discard(std::string_view text);
 
 // Limits how deep JSON from a file may nest, before it is parsed. The parser's values copy themselves recursively, so a
