@@ -110,7 +110,7 @@ std::vector<OptionSpec> text_options() {
                      OptionType::kPath,
                      "bytes",
                      "tokens of the text. bytes: 256 of them; or byte pairs, by a folder with GPT-2's encoder.json and "
-                     "vocab.bpe, or by a tokenizer.json of that kind",
+                     "vocab.bpe, or by a tokenizer.json of BPE, as Llama, Qwen, Mistral and Gemma have it",
                      {},
                      {"bytes"}});
   return options;

@@ -1,10 +1,12 @@
 #include "data/tokens/byte_pairs.h"
 
 #include <unicode/uchar.h>
-#include <unicode/utf8.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
+
+#include "data/tokens/utf8_character.h"
 
 namespace eave {
 namespace {
@@ -34,12 +36,8 @@ Character character_at(std::span<const std::uint8_t> text, std::size_t at) {
   }();
   if (at >= text.size()) return {};
   if (text[at] < 0x80) return {1, kAscii[text[at]]};
-  // A character has at most 4 bytes, so the macro need not count beyond.
-  const auto rest = text.subspan(at, std::min<std::size_t>(4, text.size() - at));
-  std::int32_t bytes = 0;
-  UChar32 code = 0;
-  U8_NEXT(rest.data(), bytes, static_cast<std::int32_t>(rest.size()), code);
-  return code < 0 ? Character{1, Letters::kOther} : Character{static_cast<std::size_t>(bytes), letters_of(code)};
+  const auto [code, bytes] = utf8_character_at(text, at);
+  return {bytes, code < 0 ? Letters::kOther : letters_of(code)};
 }
 
 // The end of the characters of one kind that begin at `at`.
@@ -88,29 +86,29 @@ std::string unicode_version() {
   return std::to_string(version[0]) + "." + std::to_string(version[1]);
 }
 
-BytePairs::BytePairs(const std::array<std::int32_t, 256>& bytes, std::unordered_map<std::uint64_t, Merge> merges)
-    : bytes_(bytes), merges_(std::move(merges)) {}
+bool WordEncoder::encode_known(std::string_view word, std::vector<std::int32_t>& tokens) const {
+  const auto found = known_.find(word);
+  if (found == known_.end()) return false;
+  tokens.insert(tokens.end(), found->second.begin(), found->second.end());
+  return true;
+}
 
-void WordEncoder::encode(std::span<const std::uint8_t> word, std::vector<std::int32_t>& tokens) {
-  const std::string_view text(reinterpret_cast<const char*>(word.data()), word.size());
-  if (const auto found = known_.find(text); found != known_.end()) {
-    tokens.insert(tokens.end(), found->second.begin(), found->second.end());
-    return;
-  }
-  merge(word);
-  const std::size_t first = tokens.size();
+void WordEncoder::encode_new(std::string_view word, std::span<const std::int32_t> first,
+                             std::vector<std::int32_t>& tokens) {
+  merge(first);
+  const std::size_t begin = tokens.size();
   for (const Piece& piece : pieces_) {
     if (piece.token >= 0) tokens.push_back(piece.token);
   }
   if (word.size() > kLongestKnown || known_.size() >= kMostKnown) return;
-  known_.emplace(text, std::vector<std::int32_t>(tokens.begin() + static_cast<std::ptrdiff_t>(first), tokens.end()));
+  known_.emplace(word, std::vector<std::int32_t>(tokens.begin() + static_cast<std::ptrdiff_t>(begin), tokens.end()));
 }
 
-void WordEncoder::merge(std::span<const std::uint8_t> word) {
+void WordEncoder::merge(std::span<const std::int32_t> first) {
   pieces_.clear();
-  const auto size = static_cast<std::int64_t>(word.size());
+  const std::int64_t size = std::ssize(first);
   for (std::int64_t i = 0; i < size; ++i)
-    pieces_.push_back({pairs_.bytes_[word[static_cast<std::size_t>(i)]], i - 1, i + 1 < size ? i + 1 : -1});
+    pieces_.push_back({first[static_cast<std::size_t>(i)], i - 1, i + 1 < size ? i + 1 : -1});
   for (std::int64_t i = 0; i + 1 < size; ++i) consider(i);
   while (!candidates_.empty()) {
     const Candidate best = candidates_.top();
@@ -125,9 +123,8 @@ void WordEncoder::consider(std::int64_t left) {
   const Piece& piece = pieces_[static_cast<std::size_t>(left)];
   if (piece.after < 0) return;
   const std::int32_t right = pieces_[static_cast<std::size_t>(piece.after)].token;
-  const auto found = pairs_.merges_.find(BytePairs::key(piece.token, right));
-  if (found != pairs_.merges_.end())
-    candidates_.push({found->second.rank, left, piece.token, right, found->second.token});
+  const auto found = merges_.find(pair_key(piece.token, right));
+  if (found != merges_.end()) candidates_.push({found->second.rank, left, piece.token, right, found->second.token});
 }
 
 // Other merges may have changed the pair since it was noted.

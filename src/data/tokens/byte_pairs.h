@@ -2,7 +2,6 @@
 // lowest rank first.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <queue>
@@ -23,31 +22,27 @@ std::size_t first_word(std::span<const std::uint8_t> text);
 // The version of Unicode that the ICU library knows, "15.1". Another version may cut other words.
 std::string unicode_version();
 
-// Sennrich, Haddow, Birch, "Neural machine translation of rare words with subword units", 2016; of bytes as in GPT-2.
-class BytePairs {
- public:
-  struct Merge {
-    std::int32_t rank;
-    std::int32_t token;
-  };
-  static std::uint64_t key(std::int32_t left, std::int32_t right) {
-    return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
-  }
-  // `bytes` has the token of each byte; `merges` are found by key(left, right).
-  BytePairs(const std::array<std::int32_t, 256>& bytes, std::unordered_map<std::uint64_t, Merge> merges);
-
- private:
-  friend class WordEncoder;
-  std::array<std::int32_t, 256> bytes_;
-  std::unordered_map<std::uint64_t, Merge> merges_;
+// Sennrich, Haddow, Birch, "Neural machine translation of rare words with subword units", 2016.
+struct Merge {
+  std::int32_t rank;
+  std::int32_t token;
 };
+using PairMerges = std::unordered_map<std::uint64_t, Merge>;  // found by pair_key(left, right)
+inline std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
+  return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
+}
 
 // Encodes words, and remembers the first million short ones, because words come again. Not thread-safe.
 class WordEncoder {
  public:
-  explicit WordEncoder(const BytePairs& pairs) : pairs_(pairs) {}  // `pairs` outlives it
-  // Appends the tokens of the word to `tokens`. Takes time proportional to n log n for a word of n bytes.
-  void encode(std::span<const std::uint8_t> word, std::vector<std::int32_t>& tokens);
+  explicit WordEncoder(const PairMerges& merges) : merges_(merges) {}  // `merges` outlives it
+  // Appends the tokens of the word to `tokens`, if it is remembered. Otherwise returns false.
+  bool encode_known(std::string_view word, std::vector<std::int32_t>& tokens) const;
+  // Appends the tokens of the word, whose bytes or characters have the tokens `first` before any merge. Takes time
+  // proportional to n log n for n of them. A word that comes again must have the same `first`.
+  void encode_new(std::string_view word, std::span<const std::int32_t> first, std::vector<std::int32_t>& tokens);
+  // From now on the word has this one token, whatever its merges give.
+  void remember(const std::string& word, std::int32_t token) { known_[word] = {token}; }
 
  private:
   // Tokens of the word in a list from left to right; a token that was merged into its left neighbour has the value -1.
@@ -69,11 +64,11 @@ class WordEncoder {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
-  void merge(std::span<const std::uint8_t> word);
+  void merge(std::span<const std::int32_t> first);
   void consider(std::int64_t left);
   void apply(const Candidate& candidate);
 
-  const BytePairs& pairs_;
+  const PairMerges& merges_;
   std::vector<Piece> pieces_;
   std::priority_queue<Candidate, std::vector<Candidate>, Later> candidates_;
   std::unordered_map<std::string, std::vector<std::int32_t>, TextHash, std::equal_to<>> known_;

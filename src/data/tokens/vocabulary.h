@@ -19,12 +19,21 @@ class Vocabulary {
   virtual std::string describe() const = 0;  // for the card: "bytes, as they are"
   // Vocabularies with equal identities encode alike. That of byte pairs has the version of Unicode.
   virtual std::string identity() const = 0;
-  // The token that stands behind each document, "<|endoftext|>"; kNoLabel if the vocabulary has none.
+  // The token that stands behind each document, such as "<|endoftext|>" or "</s>"; kNoLabel if the vocabulary has none.
   virtual std::int32_t separator() const { return kNoLabel; }
-  // Appends the tokens of `text`, which may be any bytes, also if they are no UTF-8. Not thread-safe.
+  // The token that stands before each document, such as "<s>"; kNoLabel if the vocabulary has none.
+  virtual std::int32_t opening() const { return kNoLabel; }
+  // Appends the tokens of `text`, which may be any bytes, also if they are no UTF-8. Not thread-safe. Throws
+  // Error(kBadData) if the vocabulary cannot cut the text.
   virtual void encode(std::span<const std::uint8_t> text, std::vector<std::int32_t>& tokens) = 0;
-  // The bytes that a token stands for. Those of a text's tokens, one after another, are the text.
+  // The bytes that a token stands for. Those of a text's tokens, one after another, are the text, with these
+  // exceptions: a vocabulary that begins_with_space() puts a space before it; one that normalises gives it in NFC; and
+  // one that writes spaces as U+2581 gives a space for this character, and its unk_token's text for what it has no
+  // token for.
   virtual std::string bytes_of(std::int32_t token) const = 0;
+  // Whether encode() begins a text with a space, if it has none there. So the text of Llama 2's tokens begins with one
+  // that was not written.
+  virtual bool begins_with_space() const { return false; }
 };
 
 // `choice` is "bytes", a tokenizer.json, or a folder that holds one, or encoder.json and vocab.bpe, or vocab.json and

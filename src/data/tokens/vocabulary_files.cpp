@@ -1,11 +1,11 @@
 #include "data/tokens/vocabulary_files.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/formats/strict_json.h"
 #include "base/printable.h"
+#include "data/tokens/vocabulary_json.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -13,15 +13,31 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kSeparatorName = "<|endoftext|>";
+std::pair<std::string, std::string> pair_in(std::string_view line, const std::string& name, const std::string& place) {
+  const std::size_t space = line.find(' ');
+  if (space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
+      line.find(' ', space + 1) != std::string_view::npos) {
+    refuse_vocabulary(name, ", " + place + ": expected two parts of a merge with a space between, found " +
+                                quoted_token(std::string(line)));
+  }
+  return {std::string(line.substr(0, space)), std::string(line.substr(space + 1))};
+}
 
-[[noreturn]] void refuse_vocabulary(const std::string& name, const std::string& what) {
+}  // namespace
+
+void refuse_vocabulary(const std::string& name, const std::string& what) {
   throw Error(ExitCode::kBadData, name + what + "; get the file again, or name another with --vocabulary");
+}
+
+void refuse_kind(const std::string& name, const std::string& what) {
+  throw Error(ExitCode::kBadData,
+              name + ": " + what +
+                  "; eave reads byte-level BPE (GPT-2, Llama 3, Qwen and their like), and BPE of characters with "
+                  "byte_fallback or unk_token (Llama 2, Mistral, Gemma): name another with --vocabulary");
 }
 
 std::string quoted_token(const std::string& token) { return "'" + printable(token.substr(0, 80)) + "'"; }
 
-// Parses JSON in which no object has a name twice. The strict parser of base does not take as many names.
 json parse_large_json(std::string_view text, const std::string& name) {
   if (is_too_nested(text)) refuse_vocabulary(name, " nests too deep for a vocabulary");
   std::vector<std::set<std::string>> names;
@@ -60,17 +76,6 @@ TokenNumbers numbers_in(const json& object, const std::string& name) {
   return numbers;
 }
 
-std::pair<std::string, std::string> pair_in(std::string_view line, const std::string& name, const std::string& place) {
-  const std::size_t space = line.find(' ');
-  if (space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
-      line.find(' ', space + 1) != std::string_view::npos) {
-    refuse_vocabulary(name, ", " + place + ": expected two parts of a merge with a space between, found " +
-                                quoted_token(std::string(line)));
-  }
-  return {std::string(line.substr(0, space)), std::string(line.substr(space + 1))};
-}
-
-// null if an object has no such member, or is no object.
 const json& member(const json& object, const char* name) {
   static const json kNull;
   if (!object.is_object()) return kNull;
@@ -78,53 +83,10 @@ const json& member(const json& object, const char* name) {
   return found == object.end() ? kNull : *found;
 }
 
-// "BPE"; "none" if there is none; "of an unknown type" if it has no such text.
 std::string type_of(const json& part) {
   if (part.is_null()) return "none";
   const json& type = member(part, "type");
   return type.is_string() ? printable(type.get<std::string>().substr(0, 80)) : "of an unknown type";
-}
-
-bool is_absent(const json& value) {
-  return value.is_null() || value == false || (value.is_string() && value.get_ref<const std::string&>().empty());
-}
-
-void require_gpt2_kind(const json& tokenizer, const std::string& name) {
-  const json &model = member(tokenizer, "model"), &cut = member(tokenizer, "pre_tokenizer");
-  const auto refuse = [&](const std::string& what) {
-    throw Error(ExitCode::kBadData, name + ": " + what +
-                                        "; eave reads byte-level BPE that cuts words as GPT-2 does (model BPE, "
-                                        "pre_tokenizer ByteLevel with its pattern, no normalizer): name another with "
-                                        "--vocabulary");
-  };
-  const bool has_old_model = model.is_object() && member(model, "type").is_null() && member(model, "merges").is_array();
-  if (type_of(model) != "BPE" && !has_old_model) refuse("its model is " + type_of(model));
-  if (!member(tokenizer, "normalizer").is_null())
-    refuse("its normalizer is " + type_of(member(tokenizer, "normalizer")));
-  if (type_of(cut) != "ByteLevel") refuse("its pre_tokenizer is " + type_of(cut));
-  if (member(cut, "use_regex") == false) refuse("its pre_tokenizer does not cut words (use_regex is false)");
-  if (!is_absent(member(cut, "add_prefix_space"))) refuse("its pre_tokenizer adds a space (add_prefix_space)");
-  for (const char* option :
-       {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges"}) {
-    if (!is_absent(member(model, option))) refuse(std::string("its model has ") + option);
-  }
-}
-
-void add_added_tokens(const json& added, const std::string& name, TokenNumbers& numbers) {
-  std::set<std::int32_t> taken;
-  for (const auto& [token, number] : numbers) taken.insert(number);
-  for (const json& each : added) {
-    const json &content = member(each, "content"), &id = member(each, "id");
-    if (!content.is_string() || !id.is_number_unsigned() || id.get<std::uint64_t>() >= kMostTokens)
-      refuse_vocabulary(name, ": an entry of added_tokens has no text and number");
-    const auto [found, is_new] = numbers.emplace(content.get<std::string>(), id.get<std::int32_t>());
-    if (found->second != id.get<std::int32_t>())
-      refuse_vocabulary(name, " gives two numbers to the token " + quoted_token(found->first));
-    if (is_new && !taken.insert(found->second).second) {
-      refuse_vocabulary(name, " gives the number " + std::to_string(found->second) + " to two tokens, one of them " +
-                                  quoted_token(found->first));
-    }
-  }
 }
 
 std::vector<std::pair<std::string, std::string>> merges_in(const json& list, const std::string& name) {
@@ -143,8 +105,6 @@ std::vector<std::pair<std::string, std::string>> merges_in(const json& list, con
   return merges;
 }
 
-}  // namespace
-
 TokenNumbers parse_token_numbers(std::string_view text, const std::string& name) {
   return numbers_in(parse_large_json(text, name), name);
 }
@@ -161,19 +121,6 @@ std::vector<std::pair<std::string, std::string>> parse_merges(std::string_view t
   }
   if (merges.empty()) refuse_vocabulary(name, " holds no merges");
   return merges;
-}
-
-VocabularyText parse_tokenizer_json(std::string_view text, const std::string& name) {
-  const json tokenizer = parse_large_json(text, name);
-  if (!tokenizer.is_object() || !tokenizer.contains("model"))
-    refuse_vocabulary(name, " is no tokenizer.json: it has no model");
-  require_gpt2_kind(tokenizer, name);
-  const json& model = member(tokenizer, "model");
-  VocabularyText vocabulary{numbers_in(member(model, "vocab"), name), merges_in(member(model, "merges"), name)};
-  add_added_tokens(member(tokenizer, "added_tokens"), name, vocabulary.numbers);
-  const auto separator = vocabulary.numbers.find(kSeparatorName);
-  if (separator != vocabulary.numbers.end()) vocabulary.separator = separator->second;
-  return vocabulary;
 }
 
 std::string letter_of_byte(std::uint8_t byte) {

@@ -1,4 +1,4 @@
-// Reads the files of byte-level vocabularies: GPT-2's, and those of Hugging Face's tokenizers.
+// Reads the files of GPT-2's vocabulary: numbers of tokens, and merges.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@ namespace eave {
 
 using TokenNumbers = std::unordered_map<std::string, std::int32_t>;
 
-// Tokens are written in GPT-2's alphabet, which has a visible character for each byte.
+// What the files of a vocabulary say.
 struct VocabularyText {
-  TokenNumbers numbers;
+  TokenNumbers numbers;                                     // of the tokens that texts become
   std::vector<std::pair<std::string, std::string>> merges;  // in the order of their ranks
-  std::int32_t separator = kNoLabel;                        // the number of "<|endoftext|>"
+  TokenNumbers added;                                       // of other tokens; no number comes twice in both
+  std::int32_t separator = kNoLabel;                        // the token that stands behind each document
 };
 
 inline constexpr std::int32_t kMostTokens = 1 << 24;  // batches hold tokens as floats
@@ -28,10 +29,8 @@ inline constexpr std::int32_t kMostTokens = 1 << 24;  // batches hold tokens as 
 TokenNumbers parse_token_numbers(std::string_view json, const std::string& name);
 // vocab.bpe or merges.txt: a pair on each line, behind a first line "#version: 0.2".
 std::vector<std::pair<std::string, std::string>> parse_merges(std::string_view text, const std::string& name);
-// tokenizer.json of a byte-level BPE that cuts words as GPT-2 does. Names what the file has instead.
-VocabularyText parse_tokenizer_json(std::string_view json, const std::string& name);
 
-// The character of a byte in GPT-2's alphabet, in UTF-8.
+// The character of a byte in GPT-2's alphabet, in UTF-8. It is a visible one for each byte.
 std::string letter_of_byte(std::uint8_t byte);
 
 }  // namespace eave

@@ -117,17 +117,46 @@ TEST_F(Vocabularies, are_the_same_from_tokenizer_json_whichever_way_it_writes_me
 
 TEST_F(Vocabularies, of_other_kinds_are_refused_by_name) {
   const std::string bpe = R"({"type": "BPE", "vocab": )" + numbers_json({}) + ", \"merges\": []";
+  const auto of = [&](const std::string& rest) { return R"({"model": )" + bpe + "}, " + rest + "}"; };
+  const auto split = [&](const std::string& pattern, const std::string& how) {
+    return of(R"("pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": ")" +
+              pattern + "\"}, " + how + "}, " + kByteLevel + "]}");
+  };
+  const std::string isolated = R"("behavior": "Isolated", "invert": false)", pattern = "its pattern '";
   const std::vector<std::pair<std::string, std::string>> cases = {
       {tokenizer_json(R"({"type": "WordPiece", "vocab": {}})", kByteLevel), "its model is WordPiece"},
       {tokenizer_json(R"({"type": "Unigram", "vocab": []})", kByteLevel), "its model is Unigram"},
-      {tokenizer_json(bpe + "}", R"({"type": "Metaspace"})"), "its pre_tokenizer is Metaspace"},
+      {tokenizer_json(bpe + "}", R"({"type": "Whitespace"})"), "its pre_tokenizer is Whitespace"},
       {tokenizer_json(bpe + "}", "null"), "its pre_tokenizer is none"},
       {tokenizer_json(bpe + "}", R"({"type": "ByteLevel", "add_prefix_space": true})"), "add_prefix_space"},
-      {tokenizer_json(bpe + "}", R"({"type": "ByteLevel", "use_regex": false})"), "use_regex is false"},
-      {tokenizer_json(bpe + R"(, "ignore_merges": true})", kByteLevel), "its model has ignore_merges"},
       {tokenizer_json(bpe + R"(, "dropout": 0.1})", kByteLevel), "its model has dropout"},
-      {R"({"normalizer": {"type": "NFC"}, "model": )" + bpe + R"(}, "pre_tokenizer": )" + kByteLevel + "}",
-       "its normalizer is NFC"}};
+      {of(R"("normalizer": {"type": "NFKC"}, "pre_tokenizer": )" + std::string(kByteLevel)), "its normalizer is NFKC"},
+      {of(R"("normalizer": {"type": "Lowercase"})"), "its normalizer has Lowercase"},
+      {of(R"("pre_tokenizer": {"type": "Metaspace", "replacement": "_"})"), "its Metaspace replaces spaces"},
+      {of(R"("pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "odd"})"), "prepend_scheme"},
+      {of(R"("pre_tokenizer": {"type": "Metaspace", "replacement": "▁"})"), "has neither byte_fallback nor unk_token"},
+      {of(R"("normalizer": {"type": "NFC"}, "pre_tokenizer": {"type": "Metaspace", "replacement": "▁"})"), "NFC"},
+      {of(R"("pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Punctuation"}, )" +
+          std::string(kByteLevel) + "]}"),
+       "has Punctuation before ByteLevel"},
+      {of(R"("pre_tokenizer": {"type": "Sequence", "pretokenizers": [)" + std::string(kByteLevel) +
+          R"(, {"type": "Digits"}]})"),
+       "its pre_tokenizer is Sequence"},
+      {split("a", R"("behavior": "Removed", "invert": false)"), "its Split has a behavior or invert"},
+      {split("a", R"("behavior": "Isolated", "invert": true)"), "its Split has a behavior or invert"},
+      {split("a", R"("behavior": "Contiguous", "invert": false)"), "Contiguous"},
+      {split("", isolated), "no pattern of usual length"},
+      {split("a.b", isolated), pattern},
+      {split("^a", isolated), pattern},
+      {split("\\\\w+", isolated), pattern},
+      {split("(?<=a)b", isolated), pattern},
+      {split("(?i:ss)", isolated), pattern},
+      {split("[a&&b]", isolated), pattern},
+      {split("[[:alpha:]]", isolated), pattern},
+      {split("\\\\p{Alnum}", isolated), pattern},
+      {split("a{1,200}", isolated), pattern},
+      {split("a{2}+", isolated), pattern},
+      {split("(a", isolated), "ICU does not take its pattern"}};
   for (const auto& [json, words] : cases) {
     write_text(place() / "tokenizer.json", json);
     expect_refusal(refused(), ExitCode::kBadData, {"tokenizer.json: ", words, "eave reads byte-level BPE"});
@@ -173,6 +202,171 @@ TEST_F(Vocabularies, with_an_added_token_of_anothers_number_are_refused) {
   write_text(place() / "tokenizer.json", R"({"model": {"type": "BPE", "vocab": )" + numbers_json({}) +
                                              R"(, "merges": []}, "pre_tokenizer": )" + kByteLevel + ", " + added + "}");
   expect_refusal(refused(), ExitCode::kBadData, {"gives the number 97 to two tokens", "<|endoftext|>"});
+}
+
+// Vocabularies that cut by regular expressions. Their tokens are compared with those of Hugging Face's tokenizers by
+// reference_tokens_test.
+class CutVocabularies : public Vocabularies {
+ protected:
+  void write(const std::string& cut, const std::string& more = "", const std::string& model = "") const {
+    write_text(
+        place() / "tokenizer.json",
+        R"({"pre_tokenizer": {"type": "Sequence", "pretokenizers": [)" + cut +
+            R"({"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]}, "model": {"type": "BPE", "vocab": )" +
+            numbers_json({"ab", "abc", "bc", "aa", "cab"}) + R"(, "merges": ["a b", "b c", "ab c", "a a"])" + model +
+            "}" + more + "}");
+  }
+  static std::string split(const std::string& pattern, const std::string& behavior, bool invert = false) {
+    return R"({"type": "Split", "pattern": {"Regex": ")" + pattern + R"("}, "behavior": ")" + behavior +
+           R"(", "invert": )" + (invert ? "true" : "false") + "}, ";
+  }
+  std::string back(std::string_view text) const {
+    const auto vocabulary = open_vocabulary(place().string());
+    std::string bytes;
+    for (const std::int32_t token : encode(text)) bytes += vocabulary->bytes_of(token);
+    return bytes;
+  }
+};
+
+TEST_F(CutVocabularies, merge_within_the_pieces_of_their_patterns) {
+  write("");
+  EXPECT_EQ(encode("abcaa"), (std::vector<std::int32_t>{257, 259}));
+  write(split("b", "Isolated"));
+  EXPECT_EQ(encode("abcaa"), (std::vector<std::int32_t>{'a', 'b', 'c', 259}));
+  write(split("b", "MergedWithPrevious"));
+  EXPECT_EQ(encode("abcaa"), (std::vector<std::int32_t>{256, 'c', 259}));
+  write(split("b", "MergedWithNext") + split("ca", "Isolated"));
+  EXPECT_EQ(encode("abcaa"), (std::vector<std::int32_t>{'a', 'b', 'c', 'a', 'a'}));
+  write("", "", R"(, "ignore_merges": true)");
+  EXPECT_EQ(encode("cab"), (std::vector<std::int32_t>{260})) << "a word that is a token, though no merge makes it";
+}
+
+TEST_F(CutVocabularies, that_would_drop_text_refuse_it) {
+  write(split("\\\\p{L}+|\\\\s", "Removed", true));
+  EXPECT_EQ(encode("abc abc"), (std::vector<std::int32_t>{257, ' ', 257}));
+  expect_refusal(refusal_of([&] { encode("abc, abc"); }), ExitCode::kBadData, {"does not match all of the text"});
+}
+
+TEST_F(CutVocabularies, keep_bytes_that_are_no_utf8_and_normalise_what_is_between) {
+  const std::string text = "a\xff\xfe\xe2\x82 b\xf0\x9f\x98\x80\xc0\x80z e\xcc\x81";
+  write(split("\\\\p{L}+", "Isolated"));
+  EXPECT_EQ(back(text), text);
+  write(split("\\\\p{L}+", "Isolated"), R"(, "normalizer": {"type": "NFC"})");
+  EXPECT_EQ(back(text), text.substr(0, text.size() - 3) + "\xc3\xa9");
+  EXPECT_EQ(back("e\xff\xcc\x81"), "e\xff\xcc\x81");
+}
+
+TEST_F(CutVocabularies, take_words_of_any_length_and_give_up_on_patterns_without_end) {
+  write(split("\\\\p{L}+|\\\\s+(?!\\\\S)", "Isolated"));
+  EXPECT_EQ(encode(std::string(3'000'000, 'a')).size(), 1'500'000u);
+  EXPECT_EQ(encode(std::string(3'000'000, ' ') + "a").size(), 3'000'001u);
+  write(split("(?:a+)+b", "Isolated"));
+  expect_refusal(refusal_of([&] { encode(std::string(60, 'a')); }), ExitCode::kBadData,
+                 {"searching the text", "failed"});
+}
+
+TEST_F(CutVocabularies, have_other_identities_and_ends_than_gpt2s) {
+  const std::string added = R"(, "added_tokens": [{"id": 270, "content": "<s>", "special": true}, )"
+                            R"({"id": 271, "content": "</s>", "special": true}])";
+  const auto open = [&] { return open_vocabulary(place().string()); };
+  write("");
+  const std::string without = open()->identity();
+  EXPECT_TRUE(without.starts_with("tokenizer.json ")) << without;
+  EXPECT_NE(open()->describe().find("without a token between files"), std::string::npos);
+  write("", added);
+  EXPECT_NE(open()->identity(), without);
+  EXPECT_EQ(open()->separator(), 271);
+  EXPECT_EQ(open()->opening(), kNoLabel);
+  EXPECT_NE(open()->describe().find("with </s> behind each file"), std::string::npos);
+  write(
+      "",
+      added +
+          R"(, "post_processor": {"type": "Sequence", "processors": [{"type": "ByteLevel"}, )"
+          R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]}]})");
+  EXPECT_EQ(open()->opening(), 270);
+  EXPECT_EQ(open()->separator(), 271);
+  EXPECT_EQ(open()->size(), 272);
+  EXPECT_NE(open()->describe().find("with <s> before and </s> behind each file"), std::string::npos);
+}
+
+// A vocabulary of characters: the mark of spaces, bytes, a few letters, and merges.
+class CharacterVocabularies : public Vocabularies {
+ protected:
+  void write(const std::string& how, bool has_bytes, const std::string& merges = R"("▁ a", "a b")") const {
+    std::string vocab = R"("<unk>": 0, "▁": 1, "a": 2, "b": 3, "é": 4, "▁a": 5, "ab": 6)";
+    for (int byte = 0; has_bytes && byte < 256; ++byte) {
+      char name[8];
+      std::snprintf(name, sizeof name, "<0x%02X>", byte);
+      vocab += ", \"" + std::string(name) + "\": " + std::to_string(10 + byte);
+    }
+    write_text(place() / "tokenizer.json",
+               "{" + how + R"(, "model": {"type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": )" +
+                   (has_bytes ? "true" : "false") + R"(, "vocab": {)" + vocab + "}, \"merges\": [" + merges + "]}}");
+  }
+  std::string back(std::string_view text) const {
+    const auto vocabulary = open_vocabulary(place().string());
+    std::string bytes;
+    for (const std::int32_t token : encode(text)) bytes += vocabulary->bytes_of(token);
+    return bytes;
+  }
+  using Tokens = std::vector<std::int32_t>;
+};
+
+constexpr const char* kLlama2 =
+    R"("normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"}, )"
+    R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]}, "pre_tokenizer": null)";
+
+TEST_F(CharacterVocabularies, begin_with_a_space_and_fall_back_to_bytes) {
+  write(kLlama2, true);
+  EXPECT_EQ(encode("ab a"), (Tokens{5, 3, 5}));
+  EXPECT_EQ(encode(" ab"), (Tokens{1, 5, 3}));
+  EXPECT_EQ(encode("é\nz"), (Tokens{1, 4, 10 + '\n', 10 + 'z'}));
+  EXPECT_EQ(encode("\xff\xe2\x82"), (Tokens{1, 10 + 0xff, 10 + 0xe2, 10 + 0x82})) << "bytes that are no UTF-8";
+  EXPECT_EQ(encode(""), Tokens());
+  EXPECT_EQ(back("ab\xff \xf0\x9f\x98\x80  é\n"), " ab\xff \xf0\x9f\x98\x80  é\n");
+  EXPECT_TRUE(open_vocabulary(place().string())->begins_with_space());
+}
+
+TEST_F(CharacterVocabularies, put_the_space_where_their_file_says) {
+  const auto metaspace = [](const std::string& scheme) {
+    return R"("pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "split": false, "prepend_scheme": ")" +
+           scheme + "\"}";
+  };
+  for (const char* scheme : {"always", "first"}) {
+    write(metaspace(scheme), true);
+    EXPECT_EQ(encode("ab"), (Tokens{5, 3}));
+    EXPECT_EQ(encode(" ab"), (Tokens{5, 3}));
+  }
+  write(metaspace("never"), true);
+  EXPECT_EQ(encode("ab"), (Tokens{6}));
+  EXPECT_FALSE(open_vocabulary(place().string())->begins_with_space());
+}
+
+TEST_F(CharacterVocabularies, have_one_token_for_unknown_characters_in_a_row) {
+  write(kLlama2, false);
+  EXPECT_EQ(encode("xyz a\xff\xfez"), (Tokens{1, 0, 5, 0}));
+}
+
+TEST_F(CharacterVocabularies, take_long_texts_without_a_place_to_cut) {
+  write(kLlama2, true, R"("▁ a", "a b", "ab ab", "abab a")");
+  expect_refusal(refused(), ExitCode::kBadData, {"merge 3", "'abab' is not in its vocabulary"});
+  write(kLlama2, true);
+  std::string text;
+  for (int i = 0; i < 1'000'000; ++i) text += "ab";
+  EXPECT_EQ(encode(text).size(), 1'000'001u);
+}
+
+TEST_F(CharacterVocabularies, without_the_mark_or_with_merged_bytes_are_refused) {
+  write(kLlama2, true, R"("<0x41> a")");
+  expect_refusal(refused(), ExitCode::kBadData, {"'<0x41>a' is not in its vocabulary"});
+  const std::string bytes = R"({"model": {"type": "BPE", "byte_fallback": true, "vocab": {"▁": 0}, "merges": []}, )";
+  write_text(place() / "tokenizer.json", bytes + kLlama2 + "}");
+  expect_refusal(refused(), ExitCode::kBadData, {"it has no token '<0x00>'"});
+  write_text(place() / "tokenizer.json",
+             R"({"model": {"type": "BPE", "unk_token": "<unk>", "vocab": {"<unk>": 0, "a": 1, "<unk>a": 2, "▁": 3},
+      "merges": ["<unk> a"]}, )" +
+                 std::string(kLlama2) + "}");
+  expect_refusal(refused(), ExitCode::kBadData, {"it merges '<unk>' and 'a'"});
 }
 
 class EncodedTexts : public Vocabularies {

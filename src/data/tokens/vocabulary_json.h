@@ -1,0 +1,39 @@
+// What the readers of vocabularies' JSON share.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "data/tokens/vocabulary_files.h"
+
+namespace eave {
+
+// Throws Error(kBadData): the file is damaged.
+[[noreturn]] void refuse_vocabulary(const std::string& name, const std::string& what);
+
+// Throws Error(kBadData): the file is of a kind that eave does not read, because of `what` it has.
+[[noreturn]] void refuse_kind(const std::string& name, const std::string& what);
+
+// For messages: in quotes, printable and cut to 80 bytes.
+std::string quoted_token(const std::string& token);
+
+// Parses JSON in which no object has a name twice. The strict parser of base does not take as many names.
+nlohmann::json parse_large_json(std::string_view text, const std::string& name);
+
+// null if an object has no such member, or is no object.
+const nlohmann::json& member(const nlohmann::json& object, const char* name);
+
+// "BPE"; "none" if there is none; "of an unknown type" if it has no such text.
+std::string type_of(const nlohmann::json& part);
+
+// An object of tokens and their numbers, each below kMostTokens and of one token.
+TokenNumbers numbers_in(const nlohmann::json& object, const std::string& name);
+
+// A list of merges: "a b", or ["a", "b"].
+std::vector<std::pair<std::string, std::string>> merges_in(const nlohmann::json& list, const std::string& name);
+
+}  // namespace eave
