@@ -28,11 +28,11 @@ CommandLine generate_command_line() {
   line.add_group(
       "Text",
       {{"prompt", OptionType::kText, "",
-        "text to begin with (default: the beginning of a document, which is <|endoftext|>, or a line end if the "
-        "vocabulary has none)"},
+        "text to begin with (default: the beginning of a document, which is <s>, <|endoftext|> or the like, or a line "
+        "end if the vocabulary has none)"},
        {"prompt-tokens", OptionType::kText, "",
         "numbers of tokens to begin with, with commas between; numbers are then printed, and no vocabulary is needed"},
-       {"tokens", OptionType::kInteger, "200", "most tokens to write; <|endoftext|> ends the text before"},
+       {"tokens", OptionType::kInteger, "200", "most tokens to write; <|endoftext|> or the like ends the text before"},
        {"samples", OptionType::kInteger, "1", "number of texts, each from the prompt"},
        {"seed", OptionType::kInteger, "1", "seed of the choice of tokens; the same seed gives the same text"}});
   line.add_group(
@@ -164,27 +164,30 @@ std::vector<std::int32_t> tokens_in(const OptionValues& values, int classes) {
   }
 }
 
-std::vector<std::int32_t> prompt_of(const OptionValues& values, Vocabulary& vocabulary) {
-  const std::string& text = values.text("prompt");
-  if (text.empty() && vocabulary.separator() >= 0) return {vocabulary.separator()};
-  const std::string begin = text.empty() ? "\n" : text;
+// Begins as a document does. A line end is the beginning if the vocabulary has no token for it.
+std::vector<std::int32_t> prompt_of(const std::string& text, Vocabulary& vocabulary) {
   std::vector<std::int32_t> tokens;
+  if (vocabulary.opening() != kNoLabel) tokens.push_back(vocabulary.opening());
+  if (text.empty() && tokens.empty() && vocabulary.separator() != kNoLabel) tokens.push_back(vocabulary.separator());
+  if (text.empty() && !tokens.empty()) return tokens;
+  const std::string begin = text.empty() ? "\n" : text;
   vocabulary.encode({reinterpret_cast<const std::uint8_t*>(begin.data()), begin.size()}, tokens);
   return tokens;
 }
 
 void write_as_text(const GenerateRequest& request, Generation& generation, Vocabulary& vocabulary, std::uint32_t sample,
                    std::int64_t& written) {
-  const std::vector<std::int32_t> prompt = prompt_of(request.values, vocabulary);
+  const std::string& text = request.values.text("prompt");
   TextPrinter printer;
-  for (const std::int32_t token : prompt) {
-    if (request.values.has("prompt") && token != vocabulary.separator()) printer.add(vocabulary.bytes_of(token));
-  }
-  generation.begin(prompt);
+  printer.add(text);
+  generation.begin(prompt_of(text, vocabulary));
+  bool is_first = text.empty() && vocabulary.begins_with_space();
   for (std::int64_t i = 0; i < request.tokens; ++i, ++written) {
     const std::int32_t token = generation.next(request.choice, vocabulary.size(), request.seed, sample);
     if (token == vocabulary.separator()) break;
-    printer.add(vocabulary.bytes_of(token));
+    const std::string bytes = vocabulary.bytes_of(token);
+    printer.add(is_first && bytes.starts_with(' ') ? bytes.substr(1) : bytes);
+    is_first = false;
   }
   printer.finish();
   std::fputs("\n", stdout);

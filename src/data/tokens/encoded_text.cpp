@@ -55,6 +55,8 @@ std::int64_t encode_documents(const fs::path& folder, const TextParts& parts, Vo
       if (size == 0) continue;
       const std::vector<std::uint8_t> content = read_document(folder, document);
       tokens.clear();
+      const bool is_begin = !is_test || document.held == document.size;
+      if (is_begin && vocabulary.opening() != kNoLabel) tokens.push_back(vocabulary.opening());
       const std::span<const std::uint8_t> bytes(content);
       vocabulary.encode(is_test ? bytes.last(size) : bytes.first(size), tokens);
       const bool is_end = is_test || document.held == 0;

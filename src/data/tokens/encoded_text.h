@@ -24,8 +24,8 @@ std::string identity_of(const TextParts& parts, const Vocabulary& vocabulary);
 
 // Reads the tokens from `cache` if an earlier call kept them there under the text's identity and they are whole.
 // Otherwise encodes the documents and keeps their tokens there, with 16 bits each if the vocabulary has at most 65,536,
-// otherwise 32. The separator stands behind each document. The ranks of a host come here at the same time; one encodes,
-// and the others wait. If `cache` is empty or cannot be written, the tokens stay in memory.
+// otherwise 32. The opening stands before each document, the separator behind it. The ranks of a host come here at the
+// same time; one encodes, and the others wait. If `cache` is empty or cannot be written, the tokens stay in memory.
 // Throws Error(kInputMissing or kInputOutput) if a document cannot be read, or has changed.
 EncodedText encode_text(const std::filesystem::path& folder, const TextParts& parts, Vocabulary& vocabulary,
                         const std::filesystem::path& cache);

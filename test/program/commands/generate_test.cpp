@@ -114,6 +114,40 @@ TEST(Generate, looks_for_a_vocabulary_beside_the_weights_of_a_run_of_a_step_and_
     EXPECT_EQ(place.eave("generate " + std::string(model) + prompt).output, "abcdef\nabcd\n") << model;
 }
 
+// As Llama 2's: of characters, with a space and <s> before each document.
+void write_llama_vocabulary(const Place& place) {
+  nlohmann::json numbers = {{"<s>", 0}, {"</s>", 1}, {"▁", 2}, {"▁a", 3}, {"bc", 4}};
+  for (const char letter : std::string("abcdef")) numbers[std::string(1, letter)] = numbers.size();
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[8];
+    std::snprintf(name, sizeof name, "<0x%02X>", byte);
+    numbers[name] = numbers.size();
+  }
+  const nlohmann::json special = {{"SpecialToken", {{"id", "<s>"}}}}, text = {{"Sequence", {{"id", "A"}}}};
+  const nlohmann::json tokenizer = {
+      {"pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "first"}, {"split", false}}},
+      {"post_processor", {{"type", "TemplateProcessing"}, {"single", {special, text}}}},
+      {"added_tokens", {{{"id", 1}, {"content", "</s>"}, {"special", true}}}},
+      {"model", {{"type", "BPE"}, {"byte_fallback", true}, {"vocab", numbers}, {"merges", {"▁ a", "b c"}}}}};
+  place.write("llama.json", tokenizer.dump());
+}
+
+TEST(Generate, prints_neither_the_space_nor_the_token_that_llamas_vocabulary_puts_before_a_text) {
+  const Place place;
+  for (int file = 0; file < 40; ++file) {
+    std::string text;
+    for (int line = 0; line < 3 + file; ++line) text += "abcdef\n";
+    place.write("texts/" + std::to_string(file), text);
+  }
+  write_llama_vocabulary(place);
+  const Ended trained = place.eave(train_words("--epochs 15 --vocabulary llama.json --run-dir run"));
+  expect_end(0, trained);
+  EXPECT_TRUE(trained.says("with <s> before and </s> behind each file")) << trained.output;
+  const std::string generate = "generate run --temperature 0 --tokens 11 ";
+  EXPECT_EQ(place.eave(generate).output, "abcdef\nabcdef\n");
+  EXPECT_EQ(place.eave(generate + "--prompt abc").output, "abcdef\nabcdef\na\n");
+}
+
 // What eave exports has a description of its own; what others wrote is described by config.json alone.
 TEST(Generate, takes_a_folder_of_hugging_face_with_its_vocabulary) {
   const Place place;
