@@ -121,8 +121,42 @@ def _letters():
     return [chr(byte) if byte in shown else chr(next(others)) for byte in range(256)]
 
 
+PATTERN = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+
+
+def _tokenizer_json(ids, pairs, **parts):
+    return json.dumps({"version": "1.0", "added_tokens": [], "normalizer": None, "pre_tokenizer": None, "post_processor": None, **parts,
+                       "model": {"type": "BPE", "vocab": ids, "merges": [f"{a} {b}" for a, b in pairs], **parts.get("model", {})}}).encode()
+
+
+def _of_bytes(ids, pairs, cut):
+    """As GPT-2's, or as those of Llama 3 and Qwen."""
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": not cut}
+    if not cut:
+        return _tokenizer_json(ids, pairs, pre_tokenizer=level, decoder={"type": "ByteLevel"})
+    split = {"type": "Split", "pattern": {"Regex": PATTERN}, "behavior": "Isolated", "invert": False}
+    parts = [split, {"type": "Digits", "individual_digits": True}, level]
+    return _tokenizer_json(ids, pairs, normalizer={"type": "NFC"}, pre_tokenizer={"type": "Sequence", "pretokenizers": parts},
+                           model={"ignore_merges": True})
+
+
+def _of_characters(rng, pairs):
+    """As Llama 2's, or as Mistral's."""
+    pairs = [tuple(part.replace("Ġ", "▁") for part in pair) for pair in pairs]
+    names = ["<unk>", "<s>", "</s>"] + [f"<0x{byte:02X}>" for byte in range(256)] + ["▁", *"abcdefghijklmnopqrstuvwxyz"]
+    names += ["".join(pair) for pair in pairs]
+    marks = {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "▁"},
+                                                 {"type": "Replace", "pattern": {"String": " "}, "content": "▁"}]}
+    space = {"normalizer": marks} if rng.random() < 0.5 else {
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": rng.random() < 0.5}}
+    template = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]}
+    added = [{"id": number, "content": names[number], "special": True} for number in range(3)]
+    return _tokenizer_json({name: number for number, name in enumerate(names)}, pairs, **space, post_processor=template, added_tokens=added,
+                           model={"unk_token": "<unk>", "byte_fallback": True, "fuse_unk": True})
+
+
 def make_vocabulary(rng, place, base):
-    """A small vocabulary in GPT-2's form, damaged. What eave takes, it must be able to train on."""
+    """A small vocabulary of each form that eave reads, damaged. What eave takes, it must be able to train on."""
     directory, text, run = place.inputs / "vocabulary", place.inputs / "text", place.out / "run"
     directory.mkdir()
     text.mkdir()
@@ -131,15 +165,11 @@ def make_vocabulary(rng, place, base):
     names = _letters() + ["".join(pair) for pair in pairs] + ["<|endoftext|>"]
     ids = {name: number for number, name in enumerate(names)}
     merges = "#version: 0.2\n" + "".join(f"{a} {b}\n" for a, b in pairs)
-    form, whole, what = rng.randrange(2), rng.random() < 0.2, "nothing changed"
+    form, whole, what = rng.randrange(4), rng.random() < 0.2, "nothing changed"
     if form == 0:
         files = {"encoder.json": json.dumps(ids).encode(), "vocab.bpe": merges.encode()}
     else:
-        files = {"tokenizer.json": json.dumps({
-            "version": "1.0", "added_tokens": [], "normalizer": None,
-            "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
-            "post_processor": None, "decoder": {"type": "ByteLevel"},
-            "model": {"type": "BPE", "vocab": ids, "merges": [f"{a} {b}" for a, b in pairs]}}).encode()}
+        files = {"tokenizer.json": _of_characters(rng, pairs) if form == 3 else _of_bytes(ids, pairs, cut=form == 2)}
     name = rng.choice(sorted(files))
     if not whole:
         damage = mutations.damage_json if name.endswith("json") and rng.random() < 0.6 else None
