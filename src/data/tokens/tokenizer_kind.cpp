@@ -39,14 +39,13 @@ std::string text_pattern(const json& part) {
 
 RegularCut split_cut(const json& split, const std::string& name) {
   const json &regular = member(member(split, "pattern"), "Regex"), &behavior = member(split, "behavior");
-  const bool is_inverted = flag_in(split, "invert", false, name), removes = behavior == "Removed";
   RegularCut::Rule rule;
-  if (is_inverted != removes || !behavior.is_string())
-    refuse_kind(name, "its Split has a behavior or invert that eave does not know");
+  rule.must_match_all = behavior == "Removed";
   if (behavior == "MergedWithPrevious") rule.where = RegularCut::Where::kEnds;
   if (behavior == "MergedWithNext") rule.where = RegularCut::Where::kBegins;
-  if (behavior == "Contiguous") refuse_kind(name, "its Split has the behavior Contiguous");
-  rule.must_match_all = removes;
+  const bool is_known = behavior == "Isolated" || rule.must_match_all || rule.where != RegularCut::Where::kBothEnds;
+  if (!is_known || flag_in(split, "invert", false, name) != rule.must_match_all)
+    refuse_kind(name, "its Split has a behavior or invert that eave does not know");
   rule.pattern = regular.is_string() ? regular.get<std::string>() : text_pattern(split);
   rule.is_text = !regular.is_string();
   return {rule, name};
