@@ -1,5 +1,4 @@
-#include "data/tokens/byte_level.h"
-
+// Byte-level BPE.
 #include <unicode/bytestream.h>
 #include <unicode/normalizer2.h>
 
@@ -11,6 +10,7 @@
 
 #include "base/options/number_text.h"
 #include "data/tokens/utf8_character.h"
+#include "data/tokens/vocabulary_kinds.h"
 #include "eave/check.h"
 
 namespace eave {

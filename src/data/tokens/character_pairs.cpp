@@ -1,5 +1,4 @@
-#include "data/tokens/character_pairs.h"
-
+// BPE of characters.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -8,6 +7,7 @@
 
 #include "data/tokens/utf8_character.h"
 #include "data/tokens/vocabulary_json.h"
+#include "data/tokens/vocabulary_kinds.h"
 #include "eave/check.h"
 
 namespace eave {

@@ -3,7 +3,6 @@
 #include <optional>
 #include <set>
 
-#include "data/tokens/tokenizer_kind.h"
 #include "data/tokens/vocabulary_json.h"
 
 namespace eave {

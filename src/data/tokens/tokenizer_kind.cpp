@@ -1,5 +1,4 @@
-#include "data/tokens/tokenizer_kind.h"
-
+// Which kind a tokenizer.json is of.
 #include <algorithm>
 
 #include "data/tokens/vocabulary_json.h"
@@ -10,7 +9,7 @@ namespace {
 using nlohmann::json;
 using Parts = std::vector<const json*>;
 
-constexpr const char* kMark = "▁";  // U+2581
+constexpr const char* kSpaceMark = "▁";  // U+2581
 
 bool is_absent(const json& value) {
   return value.is_null() || value == false || (value.is_string() && value.get_ref<const std::string&>().empty());
@@ -81,7 +80,8 @@ void read_bytes_kind(const json& tokenizer, const Parts& parts, const std::strin
 
 void read_metaspace(const json& part, const std::string& name, TokenizerText& text) {
   const json& scheme = member(part, "prepend_scheme");
-  if (member(part, "replacement") != kMark) refuse_kind(name, "its Metaspace replaces spaces by another than U+2581");
+  if (member(part, "replacement") != kSpaceMark)
+    refuse_kind(name, "its Metaspace replaces spaces by another than U+2581");
   const bool adds = flag_in(part, "add_prefix_space", true, name) && scheme != "never";
   if (!scheme.is_null() && scheme != "always" && scheme != "first" && scheme != "never")
     refuse_kind(name, "its Metaspace has a prepend_scheme that eave does not know");
@@ -93,10 +93,10 @@ void read_metaspace(const json& part, const std::string& name, TokenizerText& te
 bool read_marks(const json& normalizer, const std::string& name, TokenizerText& text) {
   bool replaces = false;
   for (const json* part : parts_of(normalizer, "normalizers", name)) {
-    if (type_of(*part) == "Prepend" && member(*part, "prepend") == kMark &&
+    if (type_of(*part) == "Prepend" && member(*part, "prepend") == kSpaceMark &&
         text.first_space != TokenizerText::FirstSpace::kAlways) {
       text.first_space = TokenizerText::FirstSpace::kAlways;
-    } else if (type_of(*part) == "Replace" && text_pattern(*part) == " " && member(*part, "content") == kMark) {
+    } else if (type_of(*part) == "Replace" && text_pattern(*part) == " " && member(*part, "content") == kSpaceMark) {
       replaces = true;
     } else {
       refuse_kind(name, "its normalizer has " + type_of(*part) + ", not as Llama 2's has it");

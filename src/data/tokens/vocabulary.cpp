@@ -7,8 +7,7 @@
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "data/files/byte_source.h"
-#include "data/tokens/byte_level.h"
-#include "data/tokens/character_pairs.h"
+#include "data/tokens/vocabulary_kinds.h"
 #include "eave/check.h"
 
 namespace eave {

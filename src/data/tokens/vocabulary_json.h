@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/tokens/vocabulary_files.h"
+#include "data/tokens/tokenizer_json.h"
 
 namespace eave {
 
@@ -35,5 +35,12 @@ TokenNumbers numbers_in(const nlohmann::json& object, const std::string& name);
 
 // A list of merges: "a b", or ["a", "b"].
 std::vector<std::pair<std::string, std::string>> merges_in(const nlohmann::json& list, const std::string& name);
+
+// The parts of something that may be of type Sequence, whose list is the member `list`.
+std::vector<const nlohmann::json*> parts_of(const nlohmann::json& whole, const char* list, const std::string& name);
+
+// Finds out from the normalizer, the pre_tokenizer and the options of the model which kind a tokenizer.json is of. Sets
+// all of `text` but tokens and merges. Throws Error(kBadData).
+void read_kind(const nlohmann::json& tokenizer, const std::string& name, TokenizerText& text);
 
 }  // namespace eave

@@ -1,12 +1,15 @@
-// What all vocabularies with a table of tokens have. They differ in how they encode.
+// Vocabularies with a table of tokens, which differ in how they encode. Each kind is a file.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/printable.h"
+#include "data/tokens/byte_pairs.h"
+#include "data/tokens/tokenizer_json.h"
 #include "data/tokens/vocabulary.h"
 
 namespace eave {
@@ -38,5 +41,17 @@ class TableVocabulary : public Vocabulary {
  private:
   TokenTable table_;
 };
+
+// byte_level.cpp: byte-level BPE. Each word becomes the tokens of its bytes, then pairs are merged. The text is of the
+// kind kGpt2 or kBytes. Fills in the bytes of the table's tokens. `name` is the path of the file of numbers. Throws
+// Error(kBadData) if a byte has no token.
+std::unique_ptr<Vocabulary> make_byte_level(TokenizerText text, PairMerges merges, TokenTable table,
+                                            const std::string& name);
+
+// character_pairs.cpp: BPE of characters, with U+2581 for spaces. This is Llama 2's kind, which SentencePiece made
+// first. The text is of the kind kCharacters. Fills in the bytes of the table's tokens. Throws Error(kBadData) if
+// U+2581, or a byte with byte_fallback, has no token, or if such a token of a byte is merged.
+std::unique_ptr<Vocabulary> make_character_pairs(const TokenizerText& text, PairMerges merges, TokenTable table,
+                                                 const std::string& name);
 
 }  // namespace eave
