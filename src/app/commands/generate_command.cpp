@@ -137,11 +137,13 @@ std::unique_ptr<Vocabulary> find_vocabulary(const GenerateRequest& request, cons
   return open_vocabulary(named);
 }
 
-// A model of --data tokens may know more tokens than its vocabulary has, such as 50304 for the 50257 of GPT-2.
+// A model may know more tokens than its vocabulary has, such as 50304 for the 50257 of GPT-2. A run on text says so by
+// --vocabulary-size.
 void check_vocabulary(const Vocabulary& vocabulary, const GenerateRequest& request, const StoredModel& model) {
   const int known = model.description.classes, size = vocabulary.size();
-  const bool is_of_text = setting_in(config_of(request.run, model), "data") == "text";
-  if (size == known || (size < known && !is_of_text)) return;
+  const RunConfig config = config_of(request.run, model);
+  const bool may_be_smaller = setting_in(config, "data") != "text" || !setting_in(config, "vocabulary-size").empty();
+  if (size == known || (size < known && may_be_smaller)) return;
   throw Error(ExitCode::kConfiguration, "the vocabulary has " + count_text(size, "token") + ", but the model of " +
                                             model.place.string() + " knows " + std::to_string(known) +
                                             "; name the vocabulary that it was trained with by --vocabulary PATH");

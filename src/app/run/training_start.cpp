@@ -29,7 +29,10 @@ void TrainingJob::read_initial_parameters() {
   const ModelDescription model = model_description();
   const Graph graph = build_graph(model.specification, model.image, model.classes);
   const SafetensorsFile file = read_model_of(values_.text("initial-parameters"));
-  const char* const remedy = "give the --model that the file is of";
+  const std::string remedy =
+      std::string("give the --model that the file is of") +
+      (data_.train->tokens() == nullptr ? ""
+                                        : ", and --vocabulary-size if its tables have more tokens than the vocabulary");
   if (replica_->device.kind() == DeviceKind::kCpu)
     return read_model_into(file, graph, replica_->parameters.slice(), replica_->statistics.slice(), remedy);
   const ModelArenas first = read_model(file, graph, remedy);

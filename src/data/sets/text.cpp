@@ -14,6 +14,7 @@
 #include "data/tokens/text_parts.h"
 #include "data/tokens/token_windows.h"
 #include "data/tokens/vocabulary.h"
+#include "data/tokens/vocabulary_files.h"
 #include "eave/check.h"
 #include "eave/dataset.h"
 
@@ -82,12 +83,23 @@ std::vector<std::string> warn_of_share(const EncodedText& text, double wanted) {
           "held out"};
 }
 
+// The tokens that the model knows: at least those of the vocabulary. Tables of weights are often larger.
+int count_tokens(const Vocabulary& vocabulary, const OptionValues& values) {
+  if (!values.has("vocabulary-size")) return vocabulary.size();
+  const auto size = static_cast<int>(values.integer("vocabulary-size", 1, kMostTokens));
+  if (size >= vocabulary.size()) return size;
+  throw Error(ExitCode::kUsage, "--vocabulary-size " + std::to_string(size) + ": the vocabulary has " +
+                                    count_text(vocabulary.size(), "token") +
+                                    "; give at least as many, or leave it out");
+}
+
 DataSplit open_text(const OptionValues& values) {
   const int context = context_of(values);
   const double share = test_share_of(values);
   TextListing listing = list_text(text_place(values));
   if (values.has("stage-to")) listing.folder = stage_files(listing.folder, listing.names, values.text("stage-to"));
   const std::unique_ptr<Vocabulary> vocabulary = open_vocabulary(values.text("vocabulary"));
+  const int tokens = count_tokens(*vocabulary, values);
   const TextParts parts = part_text(listing, share);
   const bool are_bytes = values.text("vocabulary") == "bytes";
   const EncodedText text = are_bytes ? join_bytes(listing.folder, parts)
@@ -97,8 +109,8 @@ DataSplit open_text(const OptionValues& values) {
   split.warnings = warn_of_share(text, share);
   split.identity = "context " + std::to_string(context) + ", " + identity_of(parts, *vocabulary);
   for (const TextDocument& document : parts.documents) split.test_bytes += static_cast<std::int64_t>(document.held);
-  split.train = training_windows(text.stream, text.training, context, vocabulary->size());
-  split.test = test_windows(text.stream, text.training, context, vocabulary->size());
+  split.train = training_windows(text.stream, text.training, context, tokens);
+  split.test = test_windows(text.stream, text.training, context, tokens);
   return split;
 }
 

@@ -156,9 +156,6 @@ std::vector<OptionSpec> tokens_options() {
   std::vector<OptionSpec> options = data_file_options();
   const std::vector<OptionSpec> windows = window_options();
   options.insert(options.end(), windows.begin(), windows.end());
-  options.push_back({"vocabulary-size", OptionType::kInteger, "",
-                     "number of different tokens in the files (default: what llm.c's header says); may be larger, such "
-                     "as 50304 for the 50257 of GPT-2"});
   return options;
 }
 

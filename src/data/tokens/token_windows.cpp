@@ -27,12 +27,16 @@ void TokenWindows::read_tokens(std::int64_t index, std::span<std::int32_t> token
 }
 
 std::vector<OptionSpec> window_options() {
-  return {{"context", OptionType::kInteger, "64",
-           "tokens that the model sees at once: one sample is as many; a model with a table of positions sets the "
-           "default"},
-          {"text-test-share", OptionType::kReal, "0.1",
-           "approximate share of the text to hold out for tests, if it has no test part of its own; the same for all "
-           "seeds"}};
+  return {
+      {"context", OptionType::kInteger, "64",
+       "tokens that the model sees at once: one sample is as many; a model with a table of positions sets the "
+       "default"},
+      {"text-test-share", OptionType::kReal, "0.1",
+       "approximate share of the text to hold out for tests, if it has no test part of its own; the same for all "
+       "seeds"},
+      {"vocabulary-size", OptionType::kInteger, "",
+       "number of tokens that the model knows (default: as many as --vocabulary has, or llm.c's header says); may be "
+       "larger than the vocabulary, such as 50304 for the 50257 of GPT-2"}};
 }
 
 int context_of(const OptionValues& values) { return static_cast<int>(values.integer("context", 1, 1 << 20)); }

@@ -61,6 +61,16 @@ TEST_F(Texts, are_bytes_as_they_are_also_if_they_are_no_utf8) {
   EXPECT_EQ(string_of(*split.train) + string_of(*split.test), text + text);
 }
 
+TEST_F(Texts, may_be_for_a_model_that_knows_more_tokens_than_the_vocabulary_has) {
+  add("one.txt", document_of(1, 300));
+  const DataSplit split = open({{"vocabulary-size", "300"}});
+  EXPECT_EQ(split.train->classes(), 300);
+  EXPECT_EQ(split.test->classes(), 300);
+  EXPECT_EQ(open({{"vocabulary-size", "256"}}).train->classes(), 256);
+  for (const char* size : {"255", "1"})
+    expect_refusal(refused({{"vocabulary-size", size}}), ExitCode::kUsage, {"--vocabulary-size", "256"});
+}
+
 TEST_F(Texts, are_read_in_the_order_of_their_names_in_all_folders) {
   add("b.txt", document_of(2, 50));
   add("a/z.md", document_of(1, 50));

@@ -92,6 +92,21 @@ TEST(Generate, finds_the_vocabulary_of_the_run_or_says_which_option_names_it) {
   expect_end(78, place.eave(generate + "--vocabulary bytes"), {"has 256 tokens", "knows 259"});
 }
 
+// Tokens that the vocabulary lacks are never written.
+TEST(Generate, knows_the_vocabulary_of_a_run_whose_model_knows_more_tokens) {
+  const Place place;
+  write_texts(place);
+  write_vocabulary(place, "pairs");
+  expect_end(0, place.eave(train_words("--epochs 30 --vocabulary pairs --vocabulary-size 400 --run-dir run")));
+  EXPECT_EQ(place.eave("generate run --temperature 0 --prompt abc --tokens 6").output, "abcdef\nabcd\n");
+  expect_end(0, place.eave("generate run --temperature 1000 --prompt a --tokens 500"));
+  expect_end(78, place.eave(train_words("--vocabulary pairs --initial-parameters run --run-dir other")),
+             {"in the model", "--vocabulary-size"});
+  expect_end(0,
+             place.eave(train_words("--vocabulary pairs --vocabulary-size 400 --initial-parameters run --max-steps 1 "
+                                    "--run-dir other")));
+}
+
 // A run on --data tokens does not know its vocabulary, and neither does a file alone.
 TEST(Generate, looks_for_a_vocabulary_beside_the_weights_of_a_run_of_a_step_and_of_a_folder_alike) {
   const Place place;
