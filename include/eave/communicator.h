@@ -113,6 +113,9 @@ class Communicator {
   virtual bool updates(const Step& step) const;
   // The parameters have been updated.
   virtual void after_update(const Step& step);
+  // Whether after_update, or the next step before it has gradients, reads the parameters that this step's update makes.
+  // If not, the caller need not have checked yet that they are finite.
+  virtual bool reads_parameters_after(const Step& step) const;
   // Collective. The model that is evaluated and saved: the center, or the parameters. Waits for exchanges in flight.
   // The slice lies in the memory of the replica's device. It stays valid and unchanged until the next step.
   virtual ConstSlice consensus() = 0;

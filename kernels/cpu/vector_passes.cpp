@@ -20,32 +20,36 @@ EAVE_MULTIVERSION std::int32_t sign_of(const float* values, std::size_t count) {
   return sign;
 }
 
-EAVE_MULTIVERSION std::int32_t copy_values(float* into, const float* from, std::size_t count) {
-  std::int32_t sign = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const float value = from[i];
-    sign |= kInfinite - 1 - magnitude_of(value);
-    into[i] = value;
-  }
-  return sign;
+EAVE_INLINE std::uint64_t squared_bits(float value) {
+  const std::uint64_t bits = std::bit_cast<std::uint32_t>(value);
+  return bits * bits;
 }
 
-EAVE_MULTIVERSION std::int32_t copy_part(float* into, const float* from, float weight, std::size_t count) {
-  std::int32_t sign = 0;
+EAVE_MULTIVERSION CopiedValues copy_values(float* into, const float* from, std::size_t count) {
+  CopiedValues found;
   for (std::size_t i = 0; i < count; ++i) {
     const float value = from[i];
-    sign |= kInfinite - 1 - magnitude_of(value);
-    into[i] = weight * value;
+    found.largest = std::max(found.largest, magnitude_of(value));
+    found.fingerprint += squared_bits(value);
+    into[i] = value;
   }
-  return sign;
+  return found;
+}
+
+EAVE_MULTIVERSION CopiedValues copy_products(float* into, const float* from, float weight, std::size_t count) {
+  CopiedValues found;
+  for (std::size_t i = 0; i < count; ++i) {
+    const float value = from[i], product = weight * value;
+    found.largest = std::max(found.largest, magnitude_of(product));
+    found.fingerprint += squared_bits(value);
+    into[i] = product;
+  }
+  return found;
 }
 
 EAVE_MULTIVERSION std::uint64_t sum_of_squared_bits(const float* values, std::size_t count) {
   std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t bits = std::bit_cast<std::uint32_t>(values[i]);
-    sum += bits * bits;
-  }
+  for (std::size_t i = 0; i < count; ++i) sum += squared_bits(values[i]);
   return sum;
 }
 
@@ -81,10 +85,9 @@ bool all_finite(const float* values, std::size_t count) {
   return true;
 }
 
-bool copy_weighted(float* into, const float* from, float weight, std::size_t count) {
-  if (weight != 1) return copy_part(into, from, weight, count) >= 0;
+CopiedValues copy_weighted(float* into, const float* from, float weight, std::size_t count) {
   // A product with 1 could still turn a denormal number into 0, if the thread flushes them.
-  return into == from ? all_finite(from, count) : copy_values(into, from, count) >= 0;
+  return weight == 1 ? copy_values(into, from, count) : copy_products(into, from, weight, count);
 }
 
 std::uint64_t fingerprint(const float* values, std::size_t count) { return sum_of_squared_bits(values, count); }

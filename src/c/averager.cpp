@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/host.h"
 #include "base/options/number_text.h"
@@ -175,7 +176,7 @@ void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere,
   has_begun_ = is_gone_on_ = true;
   ready_ = size();
   first_ready_ = std::numeric_limits<std::size_t>::max();
-  are_ready_finite_ = true;
+  largest_ready_ = 0;
   communicator_->before_gradients(step_);
   replica_.device->wait();
 }
@@ -208,17 +209,24 @@ void Averager::judge_gradients(bool is_finite, const std::string& where) {
   is_left_out_ = !is_finite;
   const std::string place =
       !where.empty() || averages_ || workers_ == 1 ? where : " on rank " + std::to_string(counting_->rank());
+  if (!is_finite) check_last_update();
   gate_->pass(is_finite, averages_, step_.index + 1, step_.learning_rate, place);
+}
+
+// Reads all parameters, so it is put off until somebody uses them, or a gradient tells that they cannot be right.
+void Averager::check_last_update() {
+  const std::int64_t step = std::exchange(unchecked_step_, 0);
+  if (step == 0 || is_finite(replica_.parameters)) return;
+  const std::string text = "training diverged: the optimizer has made parameters that are not finite in step " +
+                           std::to_string(step) + "; try a smaller learning rate, or warm-up";
+  if (averages_) throw AgreedError(ExitCode::kDiverged, text);
+  throw Error(ExitCode::kDiverged, text);
 }
 
 void Averager::after_update() {
   enter(Stage::kUpdating, Stage::kBetweenSteps, "after_update");
-  if (!is_left_out_ && !is_finite(replica_.parameters)) {
-    const std::string text = "training diverged: the optimizer has made parameters that are not finite in step " +
-                             std::to_string(step_.index + 1) + "; try a smaller learning rate, or warm-up";
-    if (averages_) throw AgreedError(ExitCode::kDiverged, text);
-    throw Error(ExitCode::kDiverged, text);
-  }
+  if (!is_left_out_) unchecked_step_ = step_.index + 1;
+  if (communicator_->reads_parameters_after(step_)) check_last_update();
   communicator_->after_update(step_);
   replica_.device->wait();
   ++step_.index;

@@ -58,8 +58,9 @@ class Averager {
   // empty. It comes in for this rank. If gradients are averaged in this step, it goes out with the flags of any rank.
   // `parts`: where the gradients lie; empty: in the vector. Throws Error(kDiverged) as FiniteGate does.
   bool before_update(double loss_sum, TensorFlags has_gradient = {}, const GradientParts& parts = {});
-  // Throws Error(kDiverged) if the optimizer has made parameters that are not finite. Throws kInternal if replicas
-  // differ that the method keeps equal.
+  // Throws Error(kDiverged) if the optimizer has made parameters that are not finite, at the latest before the method
+  // exchanges them, and when a later gradient is not finite. Throws kInternal if replicas differ that the method keeps
+  // equal.
   void after_update();
   // `into` lies in the same memory as the parameters. Throws as after_update does.
   void write_consensus(Slice into);
@@ -124,24 +125,26 @@ class Averager {
   void attach_gpu(Transport& transport);
   void make_communicator(const std::vector<std::string>& hosts, std::int64_t first_step = 0);
   void refuse_what_is_not_finite();
+  void check_last_update();
   void watch_replicas();
 
   bool is_finite(ConstSlice values) { return replica_.device->all_finite(values)->get(); }
   bool is_compressed() const;
-  // The outcome of an exchange of gradients. `where`: as GradientFlags::finish returns it.
+  // The outcome of an exchange of gradients. `is_small`: their sum over all ranks is finite for certain.
   struct Told {
-    bool is_whole = true, any_changed = false;
-    std::string where;
+    bool is_whole = true, is_small = false, any_changed = false;
+    std::string where;  // as in AllGradients
   };
   Told average(double loss_sum, TensorFlags has_gradient, const GradientParts& parts, bool changed);
-  void pass_on(Slice part, bool is_finite);
+  void pass_on(Slice part, std::int32_t largest);
   void require_whole(const GradientParts& parts) const;
   static std::uint64_t fingerprint(const GradientParts& parts, std::size_t tensor);
   static bool are_finite(const GradientParts& parts);
   bool have_changed(const GradientParts& parts) const;
   bool uses_vector(const GradientParts& parts) const;
-  bool take_over(const GradientParts& parts, std::size_t begin, std::size_t end);
-  bool take_rest(const GradientParts& parts, bool is_seen_later);
+  std::int32_t take_over(const GradientParts& parts, std::size_t first, std::size_t begin);
+  std::int32_t take_rest(const GradientParts& parts, bool is_seen_later);
+  bool is_large(std::int32_t largest) const;
   void weigh_gradients(Slice part, bool is_finite, bool tells_by_values);
   void judge_gradients(bool is_finite, const std::string& where);
   Hash128 hash_of(ConstSlice values);
@@ -180,11 +183,12 @@ class Averager {
   StepObserver* observer_ = nullptr;
   Stage stage_ = Stage::kBetweenSteps;
   std::size_t ready_ = 0;                    // in this step the gradients from here on have been handed over
-  bool are_ready_finite_ = true;             // whether these gradients are finite
+  std::int32_t largest_ready_ = 0;           // the largest magnitude of these gradients, as bits of a float
   std::size_t first_ready_ = 0;              // gradients_ready has handed over the tensors from here on
   std::vector<std::uint64_t> fingerprints_;  // of these tensors
   int gradient_exchanges_ = 0;
   bool averages_ = false, is_left_out_ = false;  // in this step
+  std::int64_t unchecked_step_ = 0;              // its update may have made parameters that are not finite; 0: none
   bool has_begun_ = false;                       // a step
   bool is_gone_on_ = false;                      // has begun a step since the last consensus
   bool is_judged_ = false;                       // a consensus has differed from the start

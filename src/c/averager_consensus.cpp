@@ -81,6 +81,7 @@ ConstSlice Averager::consensus() {
 
 void Averager::write_consensus(Slice into) {
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "consensus");
+  check_last_update();
   if (observer_) observer_->before_consensus();
   agree(*counting_, [&] {
     if (gpu_ && !gpu_->holds(into))
@@ -137,6 +138,7 @@ void Averager::warn_of_few_exchanges() const {
 }
 
 void Averager::finish() {
+  check_last_update();
   if (is_gone_on_) require_equal_steps();
   replicas_->settle();
   if (is_gone_on_) replicas_->compare();

@@ -6,9 +6,16 @@
 #include "base/options/number_text.h"
 #include "c/averager.h"
 #include "eave/check.h"
+#include "kernels/cpu/finite.h"
 #include "kernels/cpu/vector_passes.h"
 
 namespace eave {
+namespace {
+
+// What is known of values that were only looked at for being finite: the largest magnitude that they may have.
+std::int32_t largest_if(bool is_finite) { return is_finite ? cpu::kInfinite - 1 : cpu::kInfinite; }
+
+}  // namespace
 
 // The first value stays behind, so that before_update can still tell other ranks by NaN that the loss is not finite.
 void Averager::gradient_ready(std::size_t first, std::size_t count) {
@@ -24,11 +31,11 @@ void Averager::gradient_ready(std::size_t first, std::size_t count) {
   const Slice part = replica_.gradients.subspan(begin, ready_ - begin);
   const bool is_finite = step_.samples == 0 || this->is_finite(part);
   weigh_gradients(part, is_finite || !is_compressed(), false);
-  pass_on(part, is_finite);
+  pass_on(part, largest_if(is_finite));
 }
 
-void Averager::pass_on(Slice part, bool is_finite) {
-  are_ready_finite_ = are_ready_finite_ && is_finite;
+void Averager::pass_on(Slice part, std::int32_t largest) {
+  largest_ready_ = std::max(largest_ready_, largest);
   ready_ -= part.size();
   communicator_->gradient_ready(part);
 }
@@ -42,13 +49,12 @@ void Averager::gradients_ready(const GradientParts& parts, std::size_t first) {
   for (std::size_t k = 0; k < first; ++k) begin += parts.counts[k];
   begin = std::max<std::size_t>(begin, 1);
   if (begin >= ready_) return;
-  fingerprints_.resize(parts.counts.size());
-  first_ready_ = std::min(first_ready_, parts.counts.size());
-  for (; first_ready_ > first; --first_ready_) fingerprints_[first_ready_ - 1] = fingerprint(parts, first_ready_ - 1);
   const Slice part = replica_.gradients.subspan(begin, ready_ - begin);
-  const bool is_finite = take_over(parts, begin, ready_) || step_.samples == 0;
-  if (step_.samples == 0 || (!is_finite && is_compressed())) replica_.device->fill(part, 0);
-  pass_on(part, is_finite);
+  std::int32_t largest = take_over(parts, first, begin);
+  first_ready_ = std::min(first_ready_, first);
+  if (step_.samples == 0) largest = 0;
+  if (step_.samples == 0 || (largest >= cpu::kInfinite && is_compressed())) replica_.device->fill(part, 0);
+  pass_on(part, largest);
 }
 
 void Averager::require_whole(const GradientParts& parts) const {
@@ -70,23 +76,36 @@ bool Averager::have_changed(const GradientParts& parts) const {
   return false;
 }
 
-// Writes the gradients, with their weight, into elements `begin` to `end` of the vector. Returns whether all are
-// finite.
-bool Averager::take_over(const GradientParts& parts, std::size_t begin, std::size_t end) {
+// Writes the gradients from tensor `first` on, with their weight, into the elements of the vector from `begin` to those
+// that have been handed over. Keeps the fingerprints of these tensors. Returns the largest magnitude, as bits of a
+// float.
+std::int32_t Averager::take_over(const GradientParts& parts, std::size_t first, std::size_t begin) {
   const float weight = step_.samples == 0 ? 1 : communicator_->gradient_weight(step_);
-  bool is_finite = true;
-  std::size_t at = 0;
-  for (std::size_t k = 0; k < parts.counts.size() && at < end; at += parts.counts[k++]) {
-    const std::size_t from = std::max(at, begin), to = std::min(at + parts.counts[k], end);
-    if (from >= to) continue;
+  fingerprints_.resize(parts.counts.size());
+  std::int32_t largest = 0;
+  std::size_t at = 0, end = 0;
+  for (std::size_t k = 0; k < parts.counts.size() && at < ready_; at = end, ++k) {
+    end = at + parts.counts[k];
+    if (k < first) continue;
+    const std::size_t from = std::clamp(begin, at, end), to = std::clamp(ready_, from, end);
     const Slice into = replica_.gradients.subspan(from, to - from);
-    if (!parts.values[k]) {
+    const float* values = parts.values[k];
+    if (values) {
+      const cpu::CopiedValues copied = cpu::copy_weighted(into.data(), values + (from - at), weight, into.size());
+      largest = std::max(largest, copied.largest);
+      fingerprints_[k] = copied.fingerprint + cpu::fingerprint(values, from - at) +  //
+                         cpu::fingerprint(values + (to - at), end - to);
+    } else {
       replica_.device->fill(into, 0);
-    } else if (!cpu::copy_weighted(into.data(), parts.values[k] + (from - at), weight, into.size())) {
-      is_finite = false;
+      fingerprints_[k] = fingerprint(parts, k);
     }
   }
-  return is_finite;
+  return largest;
+}
+
+// Whether the sum of as many values as there are ranks, each at most this large, could overflow.
+bool Averager::is_large(std::int32_t largest) const {
+  return largest > cpu::magnitude_of(std::numeric_limits<float>::max() / (2 * static_cast<float>(workers_)));
 }
 
 bool Averager::are_finite(const GradientParts& parts) {
@@ -106,12 +125,12 @@ bool Averager::before_update(double loss_sum, TensorFlags has_gradient, const Gr
   if (told.any_changed) {  // all ranks are told
     std::ranges::copy(own, has_gradient.begin());
     ready_ = size();
-    are_ready_finite_ = true;
+    largest_ready_ = 0;
     told = average(loss_sum, has_gradient, parts, false);
     gradient_exchanges_ = 2;
   }
-  // A sum of finite gradients may overflow. Every rank finds the same.
-  if (averages_) told.is_whole = told.where.empty() && is_finite(replica_.gradients);
+  // A sum of large gradients may overflow. Every rank finds the same.
+  if (averages_) told.is_whole = told.where.empty() && (told.is_small || is_finite(replica_.gradients));
   judge_gradients(told.is_whole, told.where);
   return !is_left_out_ && communicator_->updates(step_);
 }
@@ -120,20 +139,30 @@ bool Averager::before_update(double loss_sum, TensorFlags has_gradient, const Gr
 Averager::Told Averager::average(double loss_sum, TensorFlags has_gradient, const GradientParts& parts, bool changed) {
   const bool tells = averages_ && workers_ > 1 && (!has_gradient.empty() || is_compressed());
   Told told;
-  const bool is_finite = take_rest(parts, averages_ && !tells);
-  told.is_whole = std::isfinite(loss_sum) && is_finite;
+  const std::int32_t largest = take_rest(parts, averages_ && !tells);
+  told.is_whole = std::isfinite(loss_sum) && largest < cpu::kInfinite;
   step_.loss_sum = told.is_whole ? loss_sum : 0;
   const Slice rest = replica_.gradients.first(ready_);
   const bool has_weight = !parts.counts.empty() && told.is_whole && step_.samples > 0;
   if (uses_vector(parts) && !has_weight) weigh_gradients(rest, told.is_whole, averages_ && !tells);
   // All sums of gradients begin before that of the flags, because ranks hand over parts at different times.
   if (averages_) communicator_->gradient_ready(rest);
-  if (tells) flags_->start(told.is_whole, step_.samples > 0, changed, has_gradient);
+  if (tells)
+    flags_->start({.is_finite = told.is_whole,
+                   .is_large = is_large(largest),
+                   .counts = step_.samples > 0,
+                   .has_changed = changed},
+                  has_gradient);
   // Pulls before the optimizer's step, so from the values at which the gradients were computed.
   if (const std::optional<Pull> pull = communicator_->before_update(step_))
     replica_.device->pull_parameters(replica_.parameters, *pull, step_.ahead);
   replica_.device->wait();
-  if (tells) told.where = flags_->finish(has_gradient, told.any_changed);
+  if (tells) {
+    AllGradients all = flags_->finish(has_gradient);
+    told.where = std::move(all.where);
+    told.any_changed = all.any_changed;
+    told.is_small = !all.any_large && !is_compressed();
+  }
   return told;
 }
 
@@ -142,17 +171,16 @@ bool Averager::uses_vector(const GradientParts& parts) const {
   return parts.counts.empty() || averages_ || !traits().uses_optimizer;
 }
 
-// Takes over the gradients that have not been handed over. Returns whether this rank's are finite. If all ranks look at
-// the mean anyway (`is_seen_later`), it returns true.
-bool Averager::take_rest(const GradientParts& parts, bool is_seen_later) {
+// Takes over the gradients that have not been handed over. Returns the largest magnitude of this rank's, as bits of a
+// float. If all ranks look at the mean anyway (`is_seen_later`), it is taken to be finite.
+std::int32_t Averager::take_rest(const GradientParts& parts, bool is_seen_later) {
   const bool is_apart = !parts.counts.empty();
-  if (is_apart && uses_vector(parts)) {
-    const bool is_finite = take_over(parts, 0, ready_);
-    return step_.samples == 0 || is_seen_later || (are_ready_finite_ && is_finite);
-  }
-  if (step_.samples == 0 || is_seen_later) return true;
-  if (is_apart) return are_finite(parts);
-  return are_ready_finite_ && is_finite(replica_.gradients.first(ready_));
+  std::int32_t largest = largest_ready_;
+  if (is_apart && uses_vector(parts)) largest = std::max(largest, take_over(parts, 0, 0));
+  if (step_.samples == 0) return 0;
+  if (is_seen_later) return largest_if(true);
+  if (is_apart) return uses_vector(parts) ? largest : largest_if(are_finite(parts));
+  return std::max(largest, largest_if(is_finite(replica_.gradients.first(ready_))));
 }
 
 // A value that is not finite stays on its rank. The sum carries NaN to the other ranks only if nothing else tells them.

@@ -10,27 +10,33 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kBad = 0, kSumOfBadRanks = 1, kChanged = 2, kFirstTensor = 3;
+// Places in the sum: how many ranks are not finite, the sum of these ranks, how many have large and how many have
+// changed gradients, then a flag per tensor.
+constexpr std::size_t kBad = 0, kSumOfBadRanks = 1, kLarge = 2, kChanged = 3, kFirstTensor = 4;
 
 }  // namespace
 
-void GradientFlags::start(bool is_finite, bool counts, bool changed, TensorFlags has_gradient) {
+void GradientFlags::start(const OwnGradients& own, TensorFlags has_gradient) {
   values_.assign(kFirstTensor + has_gradient.size(), 0);
-  values_[kBad] = is_finite ? 0 : 1;
-  values_[kSumOfBadRanks] = is_finite ? 0 : static_cast<float>(transport_.rank());
-  values_[kChanged] = changed ? 1 : 0;
+  values_[kBad] = own.is_finite ? 0 : 1;
+  values_[kSumOfBadRanks] = own.is_finite ? 0 : static_cast<float>(transport_.rank());
+  values_[kLarge] = own.is_large ? 1 : 0;
+  values_[kChanged] = own.has_changed ? 1 : 0;
   for (std::size_t k = 0; k < has_gradient.size(); ++k)
-    values_[kFirstTensor + k] = counts && has_gradient[k] != 0 ? 1 : 0;
+    values_[kFirstTensor + k] = own.counts && has_gradient[k] != 0 ? 1 : 0;
   pending_ = transport_.all_reduce_sum(values_);
 }
 
-std::string GradientFlags::finish(TensorFlags has_gradient, bool& any_changed) {
+AllGradients GradientFlags::finish(TensorFlags has_gradient) {
   pending_.wait();
-  any_changed = values_[kChanged] > 0;
   for (std::size_t k = 0; k < has_gradient.size(); ++k) has_gradient[k] = values_[kFirstTensor + k] > 0 ? 1 : 0;
-  if (values_[kBad] == 0) return "";
-  if (values_[kBad] == 1) return " on rank " + std::to_string(static_cast<int>(values_[kSumOfBadRanks]));
-  return " on " + count_text(static_cast<int>(values_[kBad]), "rank");
+  AllGradients all{.where = "", .any_large = values_[kLarge] > 0, .any_changed = values_[kChanged] > 0};
+  if (values_[kBad] == 1) {
+    all.where = " on rank " + std::to_string(static_cast<int>(values_[kSumOfBadRanks]));
+  } else if (values_[kBad] > 1) {
+    all.where = " on " + count_text(static_cast<int>(values_[kBad]), "rank");
+  }
+  return all;
 }
 
 FiniteGate::FiniteGate(const Transport& transport, const OptionValues& values)

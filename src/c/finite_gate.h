@@ -15,25 +15,33 @@ namespace eave {
 // One flag for each tensor of the model; 0: it has no gradient.
 using TensorFlags = std::span<std::uint8_t>;
 
+// What a rank says of its gradients in a step.
+struct OwnGradients {
+  bool is_finite = true;
+  bool is_large = false;     // finite, but the sum over all ranks could overflow
+  bool counts = true;        // this rank has samples in this step, so its gradients have weight in the mean
+  bool has_changed = false;  // a gradient has changed after it was handed over
+};
+
+// What all ranks have said.
+struct AllGradients {
+  std::string where;  // the ranks whose gradients are not finite, such as " on rank 2"; "" if all are finite
+  bool any_large = false, any_changed = false;
+};
+
 // Flags of all ranks about a step's gradients. They travel in one small sum, at the same time as the gradients.
 class GradientFlags {
  public:
   explicit GradientFlags(Transport& transport) : transport_(transport) {}
 
-  // Collective, with the same number of tensors on each rank; then call finish(). `counts`: whether this rank has
-  // samples in this step, so that its gradients have weight in the mean. `changed`: whether a gradient has changed
-  // after it was handed over.
-  void start(bool is_finite, bool counts, bool changed, TensorFlags has_gradient);
-  // Sets each flag that is set on any rank that counts. Returns which ranks' gradients are not finite, such as " on
-  // rank 2"; "" if all are finite.
-  // `any_changed`: set to whether a rank has said `changed`.
-  std::string finish(TensorFlags has_gradient, bool& any_changed);
+  // Collective, with the same number of tensors on each rank; then call finish().
+  void start(const OwnGradients& own, TensorFlags has_gradient);
+  // Sets each flag that is set on any rank that counts.
+  AllGradients finish(TensorFlags has_gradient);
 
  private:
   Transport& transport_;
-  // The number of ranks that are not finite, the sum of those ranks, how many have changed gradients, then a flag per
-  // tensor.
-  std::vector<float> values_;
+  std::vector<float> values_;  // sums over the ranks; see finite_gate.cpp
   Pending pending_;
 };
 

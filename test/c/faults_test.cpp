@@ -13,6 +13,8 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
+constexpr std::size_t kParameters = 8;  // of the models without a QuadraticLoop
+
 void be_nan(std::vector<float>& g) { g[7] = kNan; }
 
 bool are_finite(const std::vector<float>& values) {
@@ -74,6 +76,25 @@ TEST(ParametersThatAreNotFinite, at_the_start_are_refused_on_all_ranks_and_rank_
   });
 }
 
+TEST(SumOfFiniteGradients, that_overflows_leaves_the_step_out) {
+  on_ranks({"threads", 3}, [](Transport& transport) {
+    std::vector<float> x(kParameters), g(kParameters);
+    Averager averager(transport, "communicator=allreduce reduction=sum", x, g);
+    for (const float share : {1.0f / 12, 1.0f / 4, 1.0f / 2, 1.0f / 12}) {
+      const std::vector<float> own(kParameters, share * std::numeric_limits<float>::max());
+      const float* values = own.data();
+      const std::size_t count = kParameters;
+      std::vector<std::uint8_t> has_gradient = {1};
+      averager.begin_step(0, 0, 0.1);
+      averager.gradients_ready({{&values, 1}, {&count, 1}}, 0);
+      EXPECT_EQ(averager.before_update(0, has_gradient, {{&values, 1}, {&count, 1}}), share < 1.0f / 3) << share;
+      averager.after_update();
+    }
+    EXPECT_EQ(averager.steps_left_out(), 1);
+    averager.finish();
+  });
+}
+
 TEST(LossThatIsNotFinite, leaves_the_step_out_on_all_ranks_though_gradients_are_finite) {
   on_ranks({"threads", 2}, [](Transport& transport) {
     std::vector<float> x(3), g(3, 1);
@@ -107,15 +128,58 @@ TEST(LocalGradients, end_the_job_at_once_if_that_is_asked_for) {
   });
 }
 
-TEST(Optimizer, that_makes_parameters_that_are_not_finite_ends_the_job_with_76) {
+// Takes `steps` steps. The optimizer makes a parameter infinite in the last of them. Then calls `end` with the averager
+// and its gradients, which must say that this step was to blame.
+void expect_optimizer_blamed(const std::string& options, int steps,
+                             const std::function<void(Averager&, std::vector<float>&)>& end) {
   on_ranks({"loopback", 1}, [&](Transport& transport) {
-    std::vector<float> x(3), g(3);
-    Averager averager(transport, "communicator=local-sgd tau=4", x, g);
-    averager.begin_step(0, 0, 0.1);
-    EXPECT_TRUE(averager.before_update(0));
-    x[1] = std::numeric_limits<float>::infinity();
-    expect_thrown<Error>(ExitCode::kDiverged, "", [&] { averager.after_update(); });
+    std::vector<float> x(kParameters), g(kParameters);
+    Averager averager(transport, options, x, g);
+    for (int t = 1; t <= steps; ++t) {
+      averager.begin_step(0, 0, 0.1);
+      EXPECT_TRUE(averager.before_update(0));
+      if (t == steps) x[1] = std::numeric_limits<float>::infinity();
+      if (t < steps) averager.after_update();
+    }
+    const std::string blamed = "the optimizer has made parameters that are not finite in step " + std::to_string(steps);
+    expect_thrown<Error>(ExitCode::kDiverged, blamed, [&] { end(averager, g); });
   });
+}
+
+TEST(Optimizer, that_makes_parameters_that_are_not_finite_ends_the_job_before_they_are_exchanged) {
+  const auto end_step = [](Averager& averager, std::vector<float>&) { averager.after_update(); };
+  for (const std::string method : {"local-sgd", "easgd", "easgd-async", "gossip", "diloco", "downpour", "easgd-tree"})
+    expect_optimizer_blamed("communicator=" + method + " tau=4", 4, end_step);
+  expect_optimizer_blamed("communicator=easgd tau=4 order=after-step", 4, end_step);
+  expect_optimizer_blamed("communicator=local-sgd tau=4 post-local-at=8", 3, end_step);
+  expect_optimizer_blamed("communicator=diloco tau=4 tau-warmup=2", 2, end_step);
+  expect_optimizer_blamed("communicator=asgd", 1, end_step);
+}
+
+TEST(Optimizer, that_makes_parameters_that_are_not_finite_is_blamed_for_the_gradients_that_follow) {
+  for (const std::string options : {"communicator=allreduce", "communicator=none", "communicator=easgd tau=4"})
+    expect_optimizer_blamed(options, 2, [](Averager& averager, std::vector<float>& g) {
+      averager.after_update();
+      averager.begin_step(0, 0, 0.1);
+      be_nan(g);
+      averager.before_update(0);
+    });
+}
+
+TEST(Optimizer, that_makes_parameters_that_are_not_finite_ends_the_job_before_they_are_used) {
+  const std::vector<std::function<void(Averager&)>> uses = {
+      [](Averager& averager) {
+        std::vector<float> into(kParameters);
+        averager.write_consensus(into);
+      },
+      [](Averager& averager) { averager.state(""); },
+      [](Averager& averager) { averager.finish(); },
+  };
+  for (const auto& use : uses)
+    expect_optimizer_blamed("communicator=allreduce", 2, [&](Averager& averager, std::vector<float>&) {
+      averager.after_update();
+      use(averager);
+    });
 }
 
 // Changes a value on one rank, as if only that rank had loaded a checkpoint. Expects an error that names the rank.

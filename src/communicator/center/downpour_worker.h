@@ -25,6 +25,7 @@ class DownpourWorker final : public AsyncCenter {
   DownpourWorker(const CommunicatorContext& context, const std::optional<MovingAverage>& average = {});
 
   void after_update(const Step& step) override;
+  bool reads_parameters_after(const Step& step) const override { return exchanges_in(step); }
   // Drops the movement that this worker has not pushed yet.
   void reset_to_center(const ReplicaView& replica) override;
   // Between exchanges message() holds b_i, the center that this worker pulled last.

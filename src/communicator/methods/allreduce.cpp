@@ -137,6 +137,7 @@ class AllReduce final : public Communicator {
   }
 
   bool updates(const Step&) const override { return true; }
+  bool reads_parameters_after(const Step&) const override { return false; }
   ConstSlice consensus() override { return replica_.parameters; }
   bool consensus_is_first_worker() const override { return has_same_statistics(); }
 

@@ -82,6 +82,8 @@ class Easgd final : public Communicator {
     }
   }
 
+  bool reads_parameters_after(const Step& step) const override { return (step.index + 1) % settings_.tau == 0; }
+
   ConstSlice consensus() override {
     settle();
     return center_.slice();

@@ -62,6 +62,8 @@ class EasgdAsync final : public AsyncCenter {
     forget_pull();
   }
 
+  bool reads_parameters_after(const Step& step) const override { return (step.index + 1) % settings().tau == 0; }
+
   // Drops a pull that was not applied yet, because it belongs to parameters that this worker no longer has.
   void reset_to_center(const ReplicaView& replica) override {
     AsyncCenter::reset_to_center(replica);

@@ -122,6 +122,8 @@ class EasgdTree final : public Communicator {
     if (!settings_.overlap) settle();
   }
 
+  bool reads_parameters_after(const Step& step) const override { return (step.index + 1) % settings_.tau == 0; }
+
   ConstSlice consensus() override {
     settle();
     if (settings_.is_star()) return center_.slice();

@@ -80,6 +80,8 @@ class Gossip final : public Communicator {
     return Pull{mean_.slice(), static_cast<float>(2 * settings_.alpha), difference_.slice()};
   }
 
+  bool reads_parameters_after(const Step& step) const override { return (step.index + 1) % settings_.tau == 0; }
+
   ConstSlice consensus() override {
     if (kept_.integer(0) == 0) return replica_.parameters;  // equal on all ranks
     if (!is_consensus_of_now_) {

@@ -120,6 +120,10 @@ class LocalSgd final : public Communicator {
     if (steps_.end_step(step)) exchange();
   }
 
+  bool reads_parameters_after(const Step& step) const override {
+    return averages_gradients_ || steps_.exchanges_after(step);
+  }
+
   ConstSlice consensus() override {
     if (mean_.samples_everywhere() == 0) return replica_.parameters;  // equal on all ranks
     if (!is_consensus_of_now_) {

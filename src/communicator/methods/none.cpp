@@ -33,6 +33,8 @@ class None final : public Communicator {
     is_consensus_of_now_ = false;
   }
 
+  bool reads_parameters_after(const Step&) const override { return false; }
+
   ConstSlice consensus() override {
     if (!is_consensus_of_now_) {
       replica_.device->copy(consensus_.slice(), replica_.parameters);

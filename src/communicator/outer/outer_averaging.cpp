@@ -53,6 +53,8 @@ class OuterAveraging final : public Communicator {
     if (steps_.end_step(step)) exchange(step);
   }
 
+  bool reads_parameters_after(const Step& step) const override { return steps_.exchanges_after(step); }
+
   ConstSlice consensus() override { return outer_.center(); }
   // Also sets the center's velocity to 0. Otherwise a method that looks ahead would begin its workers elsewhere than at
   // the center.

@@ -13,6 +13,7 @@ void Communicator::gradient_ready(Slice) {}
 std::optional<Pull> Communicator::before_update(const Step&) { return {}; }
 bool Communicator::updates(const Step& step) const { return step.samples > 0; }
 void Communicator::after_update(const Step&) {}
+bool Communicator::reads_parameters_after(const Step&) const { return true; }
 
 namespace {
 

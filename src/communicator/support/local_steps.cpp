@@ -93,14 +93,20 @@ std::int64_t LocalSteps::tau() const {
   return adapted > 0 ? adapted : settings_.tau;
 }
 
-bool LocalSteps::end_step(const Step& step) {
+bool LocalSteps::exchanges_after(const Step& step) const {
   if (averages_gradients(step)) return false;
   if (step.index < settings_.warmup) return true;
   if (!settings_.adaptive) return (step.index + 1 - first_local()) % settings_.tau == 0;
-  const std::int64_t steps = kept_.integer(kStepsSince) + 1;
-  kept_.set(kStepsSince, steps);
-  kept_.set(kLossSince, kept_.real(kLossSince) + step.loss_sum);
-  return steps >= tau();
+  return kept_.integer(kStepsSince) + 1 >= tau();
+}
+
+bool LocalSteps::end_step(const Step& step) {
+  const bool exchanges = exchanges_after(step);
+  if (settings_.adaptive && !averages_gradients(step) && step.index >= settings_.warmup) {
+    kept_.set(kStepsSince, kept_.integer(kStepsSince) + 1);
+    kept_.set(kLossSince, kept_.real(kLossSince) + step.loss_sum);
+  }
+  return exchanges;
 }
 
 void LocalSteps::restart() {

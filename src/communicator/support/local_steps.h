@@ -56,6 +56,8 @@ class LocalSteps {
   LocalSteps(Transport& transport, const LocalStepsSettings& settings);
 
   bool averages_gradients(const Step& step) const { return step.index < settings_.post_local_at; }
+  // Whether an exchange follows this step, which has not ended yet.
+  bool exchanges_after(const Step& step) const;
   // Call it once after each step. Returns whether an exchange follows the step.
   bool end_step(const Step& step);
   // If adaptive, call it on all ranks at each exchange: it sums one number over the ranks. Otherwise it does nothing.
