@@ -8,7 +8,9 @@
 // the comment says float32.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <variant>
 
 #include "eave/batch.h"
@@ -306,13 +308,34 @@ struct AttentionShape {
   std::int64_t output_row() const { return heads * width; }
 };
 
-// Rotary positions (Su et al. 2021) for the rows that attention reads: turns each pair of numbers of the queries and
-// keys by its position times base^(−2i / width) for the i-th pair of a head. Pair i has the numbers i and i + width /
-// 2, as in Hugging Face's Llama. Values are copied.
+// The angles of rotary positions (Su et al. 2021). From one position to the next, pair i of a head of `width` numbers
+// turns by base^(−2i / width) / stretch. If `trained` is above 0, only slow pairs are stretched, as in Llama 3.1: those
+// that turn at most `low` times in `trained` positions wholly, those that turn `high` times or more not at all, and
+// those between in proportion.
+struct RotaryAngles {
+  float base = 10000, stretch = 1;
+  float low = 0, high = 0, trained = 0;
+  double of_pair(std::int64_t pair, std::int64_t width) const;
+  bool operator==(const RotaryAngles&) const = default;
+};
+
+inline double RotaryAngles::of_pair(std::int64_t pair, std::int64_t width) const {
+  const double angle = std::pow(double{base}, -2.0 * static_cast<double>(pair) / static_cast<double>(width));
+  if (trained == 0) return angle / stretch;
+  const double turns = trained * angle / (2 * std::numbers::pi);
+  if (turns >= high) return angle;
+  if (turns <= low) return angle / stretch;
+  const double kept = (turns - low) / (double{high} - low);
+  return kept * angle + (1 - kept) * angle / stretch;
+}
+
+// Rotary positions for the rows that attention reads: turns each pair of numbers of the queries and keys by its
+// position times the pair's angle. Pair i has the numbers i and i + width / 2, as in Hugging Face's Llama. Values are
+// copied.
 struct RotaryShape {
   using Plan = UnaryPlan;
   AttentionShape of;  // its width is even
-  float base = 10000;
+  RotaryAngles angles;
 };
 
 // output = word(first half of the row) × second half, for an elementwise word without parameter: silu gives SwiGLU

@@ -158,9 +158,9 @@ void GrowingText::turn(const PlaceRole& role, ConstSlice input, Slice output, st
   const std::int64_t half = shape.width / 2, heads = shape.heads + shape.groups;
   std::ranges::copy(input, output.begin());
   for (std::int64_t i = 0; i < half; ++i) {
-    const double speed = std::pow(double{role.base}, -2.0 * static_cast<double>(i) / static_cast<double>(shape.width));
+    const double step = role.angles.of_pair(i, shape.width);
     for (std::int64_t row = 0; row < rows; ++row) {
-      const double angle = static_cast<double>(size_ + row) * speed;
+      const double angle = static_cast<double>(size_ + row) * step;
       const auto cosine = static_cast<float>(std::cos(angle)), sine = static_cast<float>(std::sin(angle));
       for (std::int64_t head = 0; head < heads; ++head) {
         float* const pair = output.data() + row * shape.input_row() + head * shape.width + i;

@@ -37,6 +37,14 @@ class Namer {
                        {count, inputs},
                        {1, outputs}});
   }
+  // `count` outputs of a linear layer, from `first` on.
+  void add_outputs(const Node& node, const std::string& name, std::int64_t first, std::int64_t count) {
+    add_turned(node, name + ".weight", first, count);
+    const std::vector<TensorInfo> tensors = node.layer->parameters();
+    if (tensors.size() < 2) return;
+    stored_.push_back(
+        {name + ".bias", {count}, false, node.parameters_at + tensors[1].offset + first, count, {count}, {1}});
+  }
   void add_linear(const std::string& name) {
     const Node& node = take();
     const std::vector<TensorInfo> tensors = node.layer->parameters();
@@ -85,15 +93,15 @@ void name_llama(Namer& namer, const TransformerForm& form) {
     const std::string block = "model.layers." + std::to_string(layer) + ".";
     namer.add_norm(block + "input_layernorm");
     const Node& rows = namer.take();
-    namer.add_turned(rows, block + "self_attn.q_proj.weight", 0, queries);
-    namer.add_turned(rows, block + "self_attn.k_proj.weight", queries, keys);
-    namer.add_turned(rows, block + "self_attn.v_proj.weight", queries + keys, keys);
-    namer.add_turned(namer.take(), block + "self_attn.o_proj.weight", 0, form.width);
+    namer.add_outputs(rows, block + "self_attn.q_proj", 0, queries);
+    namer.add_outputs(rows, block + "self_attn.k_proj", queries, keys);
+    namer.add_outputs(rows, block + "self_attn.v_proj", queries + keys, keys);
+    namer.add_outputs(namer.take(), block + "self_attn.o_proj", 0, form.width);
     namer.add_norm(block + "post_attention_layernorm");
     const Node& gated = namer.take();
-    namer.add_turned(gated, block + "mlp.gate_proj.weight", 0, form.inner);
-    namer.add_turned(gated, block + "mlp.up_proj.weight", form.inner, form.inner);
-    namer.add_turned(namer.take(), block + "mlp.down_proj.weight", 0, form.width);
+    namer.add_outputs(gated, block + "mlp.gate_proj", 0, form.inner);
+    namer.add_outputs(gated, block + "mlp.up_proj", form.inner, form.inner);
+    namer.add_outputs(namer.take(), block + "mlp.down_proj", 0, form.width);
   }
   namer.add_norm("model.norm");
 }
@@ -119,7 +127,7 @@ std::vector<std::pair<std::string, std::int64_t>> huggingface_zeros(const Transf
     if (!form.norm_has_bias) {
       for (const char* norm : {"ln_1", "ln_2"}) zeros.emplace_back(block + norm + ".bias", form.width);
     }
-    if (form.has_bias) continue;
+    if (form.biases.rows) continue;
     zeros.emplace_back(block + "attn.c_attn.bias", 3 * std::int64_t{form.width});
     zeros.emplace_back(block + "attn.c_proj.bias", form.width);
     zeros.emplace_back(block + "mlp.c_fc.bias", form.inner);

@@ -58,7 +58,7 @@ struct PlaceRole {
   enum class Kind { kAlone, kTable, kRotary, kAttention };
   Kind kind = Kind::kAlone;
   AttentionShape heads = {};  // of kRotary and kAttention
-  float base = 0;             // of kRotary
+  RotaryAngles angles = {};   // of kRotary
 };
 
 // The arguments of a model's last layer that computes the loss too. In training it computes the gradients at once.

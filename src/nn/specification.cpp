@@ -251,6 +251,12 @@ float ArgumentReader::take_fraction(std::string_view name) {
   return value;
 }
 
+void ArgumentReader::require_word(std::string_view word) {
+  if (!take_word(word))
+    fail_layer(layer_, "expected \"" + std::string(word) + "\"" +
+                           (has_next() ? ", not \"" + layer_.arguments[next_] + "\"" : " at its end"));
+}
+
 float ArgumentReader::take_number(std::string_view name, float least, float most) {
   const std::string& text = take(name);
   float value = 0;

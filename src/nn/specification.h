@@ -51,6 +51,7 @@ class ArgumentReader {
   bool has_next() const { return next_ < layer_.arguments.size(); }
   // If `word` is next, skips it and returns true.
   bool take_word(std::string_view word);
+  void require_word(std::string_view word);  // throws if it is not next
   int take_count(std::string_view name, int least, int most);
   float take_fraction(std::string_view name);  // in [0, 1)
   float take_number(std::string_view name, float least, float most);

@@ -81,6 +81,21 @@ std::unique_ptr<Layer> make_row_norm(const LayerContext& context, bool centred) 
   return std::make_unique<RowNormLayer>(context, shape, bias);
 }
 
+RotaryAngles read_angles(ArgumentReader& arguments) {
+  constexpr float kMost = 1e9f;
+  RotaryAngles angles;
+  if (arguments.take_word("base")) angles.base = arguments.take_number("the base", 1, kMost);
+  if (!arguments.take_word("stretch")) return angles;
+  angles.stretch = arguments.take_number("the stretch", 1, kMost);
+  if (!arguments.take_word("low")) return angles;
+  angles.low = arguments.take_number("the turns of stretched pairs", 0, kMost);
+  arguments.require_word("high");
+  angles.high = arguments.take_number("the turns of other pairs", angles.low, kMost);
+  arguments.require_word("trained");
+  angles.trained = arguments.take_number("the number of positions", 1, kMost);
+  return angles;
+}
+
 AttentionShape read_heads(const LayerContext& context, ArgumentReader& arguments) {
   AttentionShape shape;
   shape.positions = std::int64_t{1} * context.input.height * context.input.width;

@@ -13,5 +13,7 @@ std::unique_ptr<Layer> make_row_norm(const LayerContext& context, bool centred);
 // Reads "HEADS [groups G]" of attention and rotary. Throws if the input's channels are not the queries of the heads
 // with the keys and values of the groups.
 AttentionShape read_heads(const LayerContext& context, ArgumentReader& arguments);
+// Reads "[base B] [stretch S [low L high H trained POSITIONS]]" of rotary.
+RotaryAngles read_angles(ArgumentReader& arguments);
 
 }  // namespace eave

@@ -5,11 +5,14 @@
 
 #include "eave/check.h"
 #include "nn/specification.h"
+#include "nn/token_layers.h"
 
 namespace eave {
 namespace {
 
 constexpr int kMost = std::numeric_limits<int>::max();
+const char* const kSomeBiases = "some linear layers have a bias and some have none";
+const char* const kOtherWidth = "a block gives another width than the embedding";
 
 // Reads layers one after another. Those of dropout are passed over; the first one gives its rate.
 class FormReader {
@@ -36,7 +39,8 @@ class FormReader {
   }
 
   [[noreturn]] static void refuse(const std::string& why) {
-    throw Error(ExitCode::kConfiguration, "the model has another form than Hugging Face's GPT-2 and Llama: " + why);
+    throw Error(ExitCode::kConfiguration,
+                "the model has another form than Hugging Face's GPT-2, Llama and Qwen2: " + why);
   }
 
   // A number that all blocks share.
@@ -46,14 +50,15 @@ class FormReader {
     if (known != found) refuse("layers have different " + what);
   }
 
-  int take_linear() {
+  // `known`: whether such a layer of a block has a bias; the first one sets it.
+  int take_linear(bool& known, bool is_first) {
     const LayerText& text = take("linear");
     ArgumentReader arguments(text);
     if (arguments.take_word("classes")) refuse("an output stands where they have a linear layer");
     const int outputs = arguments.take_count("the number of outputs", 1, kMost);
     const bool has_bias = takes_bias(arguments);
-    if (linears_++ == 0 && is_first_) form_.has_bias = has_bias;
-    if (has_bias != form_.has_bias) refuse("some linear layers have a bias and some have none");
+    if (is_first) known = has_bias;
+    if (has_bias != known) refuse(kSomeBiases);
     return outputs;
   }
   void take_norm() {
@@ -80,7 +85,9 @@ class FormReader {
     agree(form_.heads, heads, "heads");
     agree(form_.groups, groups, "groups");
     if (word != "rotary") return take_dropout(arguments);
-    agree(form_.base, arguments.take_word("base") ? arguments.take_number("the base", 1, 1e9f) : 10000.0f, "bases");
+    const RotaryAngles angles = read_angles(arguments);
+    if (is_first_) form_.angles = angles;
+    if (form_.angles != angles) refuse("layers have different rotary positions");
   }
   void take_dropout(ArgumentReader& arguments) {
     if (!arguments.take_word("dropout")) return;
@@ -108,7 +115,7 @@ class FormReader {
   TransformerForm& form_;
   float& dropout_rate_;
   std::size_t next_ = 0;
-  int linears_ = 0, norms_ = 0;
+  int norms_ = 0;
   bool is_first_ = false;  // the first block, which sets what the others must have
 };
 
@@ -116,11 +123,11 @@ void read_attention(const LayerText& block, TransformerForm& form, bool is_first
   FormReader reader(block.body, form, form.branch_dropout);
   reader.follow(is_first);
   reader.take_norm();
-  const int rows = reader.take_linear();
+  const int rows = reader.take_linear(form.biases.rows, is_first);
   if (form.is_llama) reader.take_heads("rotary");
   reader.take_heads("attention");
   FormReader::agree(form.head_width, rows / (form.heads + 2 * form.groups), "channels of a head");
-  if (reader.take_linear() != form.width) FormReader::refuse("a block gives another width than the embedding");
+  if (reader.take_linear(form.biases.mixed, is_first) != form.width) FormReader::refuse(kOtherWidth);
   reader.finish();
   if (!form.is_llama && (form.groups != form.heads || form.head_width * form.heads != form.width))
     FormReader::refuse("GPT-2's attention has as many channels as the embedding, and no groups");
@@ -129,7 +136,7 @@ void read_attention(const LayerText& block, TransformerForm& form, bool is_first
 void read_dense(const LayerText& block, TransformerForm& form) {
   FormReader reader(block.body, form, form.branch_dropout);
   reader.take_norm();
-  const int outputs = reader.take_linear();
+  const int outputs = reader.take_linear(form.biases.dense, form.layers == 0);
   FormReader::agree(form.inner, form.is_llama ? outputs / 2 : outputs, "channels between linear layers");
   if (form.is_llama) {
     if (!ArgumentReader(reader.take("gated")).take_word("silu")) FormReader::refuse("Llama's gate is silu");
@@ -139,8 +146,17 @@ void read_dense(const LayerText& block, TransformerForm& form) {
     if (form.layers == 0) form.is_approximate = is_approximate;
     if (form.is_approximate != is_approximate) FormReader::refuse("layers have different activations");
   }
-  if (reader.take_linear() != form.width) FormReader::refuse("a block gives another width than the embedding");
+  if (reader.take_linear(form.biases.dense, false) != form.width) FormReader::refuse(kOtherWidth);
   reader.finish();
+}
+
+// GPT-2 has biases everywhere or nowhere. Llama has them in both layers of attention or none, and apart from that in
+// both dense layers or none. Qwen2 has them in the rows alone.
+void check_biases(const TransformerForm& form) {
+  const LinearBiases& has = form.biases;
+  const bool fits = form.is_llama ? has.rows == has.mixed || has == LinearBiases{.rows = true}
+                                  : has.rows == has.mixed && has.mixed == has.dense;
+  if (!fits) FormReader::refuse(kSomeBiases);
 }
 
 void read_output(FormReader& reader, TransformerForm& form) {
@@ -169,7 +185,7 @@ TransformerForm read_form(const std::string& specification) {
     ++form.layers;
   }
   if (form.layers == 0) FormReader::refuse("it has no residual blocks behind its embedding");
-  if (form.is_llama && form.has_bias) FormReader::refuse("linear layers of Llama have no_bias");
+  check_biases(form);
   reader.take_norm();
   read_output(reader, form);
   reader.finish();

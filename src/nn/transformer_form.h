@@ -3,19 +3,29 @@
 
 #include <string>
 
+#include "device/operations.h"
+
 namespace eave {
 
-// The numbers of a transformer as in GPT-2 or Llama.
+// Which linear layers have a bias: those that give queries, keys and values, those behind attention, and both of a
+// block's second half. In GPT-2 all or none have one, in Qwen2 those of the rows.
+struct LinearBiases {
+  bool rows = false, mixed = false, dense = false;
+  bool operator==(const LinearBiases&) const = default;
+};
+
+// The numbers of a transformer as in GPT-2, or in Llama and those with its layers (Mistral, Qwen2).
 struct TransformerForm {
   bool is_llama = false;
   int layers = 0, width = 0, inner = 0;  // inner: channels between the two linear layers of a block's second half
   int heads = 0, groups = 0, head_width = 0;
-  int positions = 0;            // of GPT-2's table
-  bool has_bias = false;        // GPT-2's linear layers
+  int positions = 0;  // of GPT-2's table
+  LinearBiases biases;
   bool norm_has_bias = false;   // GPT-2's norms
   bool is_tied = false;         // the output shares the table of the embedding
   bool is_approximate = false;  // GPT-2: gelu_tanh
-  float epsilon = 0, base = 0;  // base: of Llama's rotary positions
+  float epsilon = 0;
+  RotaryAngles angles;          // of Llama's rotary positions
   float embedding_dropout = 0;  // after the embedding
   float attention_dropout = 0;  // of attention's weights
   float branch_dropout = 0;     // at the end of each residual branch
@@ -27,8 +37,8 @@ struct TransformerForm {
 //     linear N; gelu|gelu_tanh; linear W)); layer_norm; tied_output | linear classes no_bias
 //     embedding W; repeat L (residual(rms_norm; linear; rotary H groups G; attention H groups G; linear W);
 //     residual(rms_norm; linear 2N; gated silu; linear W)); rms_norm; tied_output | linear classes no_bias
-// with no_bias in all linear layers of Llama, and in all or no linear layers of GPT-2. Layers of dropout may stand
-// anywhere; if those of one kind differ, the form has the first rate.
+// with no_bias in all or no linear layers of GPT-2. Layers of dropout may stand anywhere; if those of one kind differ,
+// the form has the first rate.
 TransformerForm read_form(const std::string& specification);
 
 // Deviations of the normal distributions from which embeddings and linear layers get their first weights.

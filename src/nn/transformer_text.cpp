@@ -9,7 +9,7 @@ namespace eave {
 namespace {
 
 // Of layers whose text names none.
-constexpr float kUsualEpsilon = 1e-5f, kUsualBase = 10000;
+constexpr float kUsualEpsilon = 1e-5f;
 constexpr double kUsualDeviation = 0.02;  // of embeddings
 
 std::string rate_text(float rate) { return " dropout " + exact_text(rate); }
@@ -28,15 +28,17 @@ class FormWriter {
   std::string attention() const {
     const std::string groups = form_.groups == form_.heads ? "" : " groups " + std::to_string(form_.groups);
     const std::string heads = std::to_string(form_.heads) + groups;
-    const std::string base = form_.base == kUsualBase ? "" : " base " + exact_text(form_.base);
-    return "residual(" + norm() + linear((form_.heads + std::int64_t{2} * form_.groups) * form_.head_width) +
-           (form_.is_llama ? "rotary " + heads + base + "; " : "") + "attention " + heads +
-           (form_.attention_dropout > 0 ? rate_text(form_.attention_dropout) : "") + "; " + branch_end() + ")";
+    return "residual(" + norm() +
+           linear((form_.heads + std::int64_t{2} * form_.groups) * form_.head_width, form_.biases.rows) +
+           (form_.is_llama ? "rotary " + heads + angles() + "; " : "") + "attention " + heads +
+           (form_.attention_dropout > 0 ? rate_text(form_.attention_dropout) : "") + "; " +
+           branch_end(form_.biases.mixed) + ")";
   }
   std::string dense() const {
     const std::string activation = form_.is_llama ? "gated silu" : form_.is_approximate ? "gelu_tanh" : "gelu";
-    return "residual(" + norm() + linear(form_.is_llama ? std::int64_t{2} * form_.inner : form_.inner) + activation +
-           "; " + branch_end() + ")";
+    return "residual(" + norm() +
+           linear(form_.is_llama ? std::int64_t{2} * form_.inner : form_.inner, form_.biases.dense) + activation +
+           "; " + branch_end(form_.biases.dense) + ")";
   }
   std::string output() const {
     return norm() + (form_.is_tied ? "tied_output" : "linear classes no_bias deviation " + number_text(weights_.usual));
@@ -48,12 +50,24 @@ class FormWriter {
     return name + (form_.epsilon == kUsualEpsilon ? "" : " epsilon " + exact_text(form_.epsilon)) + "; ";
   }
   // A count that is too large for the layer is refused by the layer, so it must not wrap around here.
-  std::string linear_layer(std::int64_t outputs, double deviation) const {
-    return "linear " + std::to_string(outputs) + (form_.has_bias ? "" : " no_bias") + " deviation " +
-           number_text(deviation);
+  static std::string linear_layer(std::int64_t outputs, bool has_bias, double deviation) {
+    return "linear " + std::to_string(outputs) + (has_bias ? "" : " no_bias") + " deviation " + number_text(deviation);
   }
-  std::string linear(std::int64_t outputs) const { return linear_layer(outputs, weights_.usual) + "; "; }
-  std::string branch_end() const { return linear_layer(form_.width, weights_.branch) + dropout(form_.branch_dropout); }
+  std::string linear(std::int64_t outputs, bool has_bias) const {
+    return linear_layer(outputs, has_bias, weights_.usual) + "; ";
+  }
+  std::string branch_end(bool has_bias) const {
+    return linear_layer(form_.width, has_bias, weights_.branch) + dropout(form_.branch_dropout);
+  }
+  std::string angles() const {
+    const RotaryAngles usual, &angles = form_.angles;
+    std::string text = angles.base == usual.base ? "" : " base " + exact_text(angles.base);
+    if (angles.stretch != usual.stretch || angles.trained > 0) text += " stretch " + exact_text(angles.stretch);
+    if (angles.trained > 0)
+      text += " low " + exact_text(angles.low) + " high " + exact_text(angles.high) + " trained " +
+              exact_text(angles.trained);
+    return text;
+  }
   static std::string dropout(float rate) { return rate > 0 ? ";" + rate_text(rate) : ""; }
 
   const TransformerForm& form_;

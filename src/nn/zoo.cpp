@@ -101,7 +101,8 @@ std::string nanogpt_char() {
 
 std::string gpt2() {
   TransformerForm form = gpt2_form(12, 12, 768, 1024);
-  form.has_bias = form.norm_has_bias = form.is_approximate = true;
+  form.biases = {.rows = true, .mixed = true, .dense = true};
+  form.norm_has_bias = form.is_approximate = true;
   return with_scaled_branches(form);
 }
 
@@ -116,7 +117,6 @@ std::string llama_tiny() {
   form.heads = form.head_width = 8;
   form.groups = 4;
   form.epsilon = 1e-5f;
-  form.base = 10000;
   return with_scaled_branches(form);
 }
 

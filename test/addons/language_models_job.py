@@ -1,6 +1,7 @@
 """Models of transformers and of eave have the same logits, in both directions: language_models_job.py FOLDER BUILD.
 
-Random GPT-2 and Llama models are saved by save_pretrained and read by eave. What eave exports, from_pretrained reads.
+Random models of GPT-2, Llama, Mistral and Qwen2 are saved by save_pretrained and read by eave. What eave exports,
+from_pretrained reads.
 """
 import json
 import pathlib
@@ -23,12 +24,28 @@ def gpt2(**more):
         vocab_size=101, n_positions=40, n_embd=48, n_layer=3, n_head=4, bos_token_id=None, eos_token_id=None, **more))
 
 
-def llama(**more):
-    return transformers.LlamaForCausalLM(transformers.LlamaConfig(
+def with_layers_of_llama(kind, more):
+    config = getattr(transformers, f"{kind}Config")(
         **{"num_key_value_heads": 4, **more}, vocab_size=70, hidden_size=64, intermediate_size=172, num_hidden_layers=2,
-        num_attention_heads=8, max_position_embeddings=64, bos_token_id=None, eos_token_id=None))
+        num_attention_heads=8, max_position_embeddings=64, bos_token_id=None, eos_token_id=None)
+    return getattr(transformers, f"{kind}ForCausalLM")(config)
 
 
+def llama(**more):
+    return with_layers_of_llama("Llama", more)
+
+
+def mistral(**more):
+    return with_layers_of_llama("Mistral", more)
+
+
+def qwen2(**more):
+    return with_layers_of_llama("Qwen2", more)
+
+
+# With 16 positions, heads of 8 numbers have pairs of all three kinds: 2.5, 0.8, 0.25 and 0.08 turns.
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 100.0, "factor": 8.0, "low_freq_factor": 0.2, "high_freq_factor": 1.0,
+          "original_max_position_embeddings": 16}
 CASES = {
     "gpt2": (gpt2, {}, 33, "float32"),
     "gpt2, gelu, own output": (gpt2, {"activation_function": "gelu", "tie_word_embeddings": False}, 40, "float32"),
@@ -39,6 +56,14 @@ CASES = {
     "llama, swish, own output, bfloat16": (llama, {"hidden_act": "swish"}, 64, "bfloat16"),
     "llama, wide heads, other base": (llama, {"head_dim": 12, "num_key_value_heads": 8, "rope_theta": 500000.0}, 50,
                                       "float32"),
+    "llama, stretched as 3.1": (llama, {"rope_parameters": LLAMA3}, 64, "float32"),
+    "llama, stretched": (llama, {"rope_parameters": {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.5}}, 64, "float32"),
+    "llama, biases": (llama, {"attention_bias": True, "mlp_bias": True}, 64, "float32"),
+    "llama, biases of attention": (llama, {"attention_bias": True, "num_key_value_heads": 8}, 64, "float32"),
+    "mistral": (mistral, {"sliding_window": None}, 64, "float32"),
+    "mistral, a window for all": (mistral, {"sliding_window": 64}, 64, "float32"),
+    "qwen2": (qwen2, {}, 64, "float32"),
+    "qwen2, tied, bfloat16": (qwen2, {"tie_word_embeddings": True, "num_key_value_heads": 2}, 40, "bfloat16"),
 }
 SAMPLES = 3
 
@@ -95,7 +120,7 @@ def try_case(name, folder, build):
     wrong |= writes_other_tokens(name, theirs, folder, build)
     subprocess.run([build / "eave", "export", folder / "ours/model.safetensors", "--layout", "huggingface",
                     "--safetensors", folder / "back/model.safetensors"], check=True, timeout=100, stdout=subprocess.DEVNULL)
-    back, report = type(model).from_pretrained(folder / "back", output_loading_info=True)
+    back, report = transformers.AutoModelForCausalLM.from_pretrained(folder / "back", output_loading_info=True)
     if any(report[each] for each in ("missing_keys", "unexpected_keys", "mismatched_keys")):
         print(f"  {name}: {report}")
         wrong = True

@@ -61,12 +61,12 @@ TEST_F(ConfigOfTransformers, of_gpt2_may_have_the_names_of_newer_models) {
 
 TEST_F(ConfigOfTransformers, keeps_numbers_that_six_digits_do_not_show) {
   TransformerForm form = read_form(model_specification("llama-tiny"));
-  form.base = 1234567;
+  form.angles = {.base = 1234567, .stretch = 1.2345678F, .low = 1.5F, .high = 4.25F, .trained = 777};
   form.epsilon = 1.2345678e-6F;
   form.attention_dropout = 1e-40F;  // a subnormal number
   write(huggingface_config(form, 300, 64));
   const TransformerForm read = read_huggingface_config(directory.path() / "config.json").form;
-  EXPECT_EQ(read.base, form.base);
+  EXPECT_EQ(read.angles, form.angles);
   EXPECT_EQ(read.epsilon, form.epsilon);
   EXPECT_EQ(model_text(read, {}), model_text(form, {}));
   EXPECT_EQ(read_form(model_text(form, {})).attention_dropout, form.attention_dropout);
@@ -102,6 +102,54 @@ TEST_F(ConfigOfTransformers, may_call_usual_positions_scaled_by_default) {
     EXPECT_EQ(text_of(llama + R"(, "rope_scaling": )" + scaling + "}"), usual) << scaling;
 }
 
+TEST_F(ConfigOfTransformers, may_stretch_rotary_positions) {
+  const std::string llama = R"({"model_type": "llama", "max_position_embeddings": 64, "num_hidden_layers": 1)";
+  const auto angles_of = [&](const std::string& entry) {
+    write(llama + ", " + entry + "}");
+    return read_huggingface_config(directory.path() / "config.json").form.angles;
+  };
+  const std::string linear = R"({"rope_type": "linear", "factor": 2.5})";
+  EXPECT_EQ(angles_of("\"rope_scaling\": " + linear), (RotaryAngles{.stretch = 2.5F}));
+  EXPECT_EQ(angles_of("\"rope_parameters\": " + linear), (RotaryAngles{.stretch = 2.5F}));
+  EXPECT_EQ(angles_of(R"("rope_scaling": {"type": "linear", "factor": 4})"), (RotaryAngles{.stretch = 4}));
+  const std::string llama3 = R"("rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0)";
+  EXPECT_EQ(angles_of("\"rope_theta\": 500000.0, \"rope_scaling\": {" + llama3 +
+                      R"(, "original_max_position_embeddings": 32})"),
+            (RotaryAngles{.base = 500000, .stretch = 8, .low = 1, .high = 4, .trained = 32}));
+  EXPECT_EQ(angles_of("\"rope_parameters\": {" + llama3 + ", \"rope_theta\": 20000.0}"),
+            (RotaryAngles{.base = 20000, .stretch = 8, .low = 1, .high = 4, .trained = 64}));
+  EXPECT_TRUE(says(model_text(read_huggingface_config(directory.path() / "config.json").form, {}),
+                   "rotary 32 base 20000 stretch 8 low 1 high 4 trained 64; attention 32;"));
+}
+
+TEST_F(ConfigOfTransformers, of_mistral_or_qwen2_gives_llamas_layers) {
+  const std::string qwen2 = text_of(R"({"model_type": "qwen2", "num_hidden_layers": 1, "num_key_value_heads": null})");
+  EXPECT_TRUE(says(qwen2, "linear 12288 deviation 0.02; rotary 32; attention 32; linear 4096 no_bias")) << qwen2;
+  EXPECT_TRUE(says(qwen2, "linear 44032 no_bias deviation 0.02; gated silu;")) << qwen2;
+  const std::string mistral = text_of(R"({"model_type": "mistral", "num_hidden_layers": 1, "sliding_window": null})");
+  EXPECT_TRUE(says(mistral, "linear 6144 no_bias deviation 0.02; rotary 32 groups 8; attention 32 groups 8;"))
+      << mistral;
+  const std::string biased =
+      text_of(R"({"model_type": "llama", "num_hidden_layers": 1, "attention_bias": true, "mlp_bias": true})");
+  EXPECT_FALSE(says(biased.substr(0, biased.find("linear classes")), "no_bias")) << biased;
+}
+
+// eave's attention looks at all tokens before.
+TEST_F(ConfigOfTransformers, with_a_sliding_window_is_refused_unless_it_holds_all_positions) {
+  const auto with = [](const std::string& entries) { return "{" + entries + R"(, "max_position_embeddings": 100})"; };
+  for (const char* fits :
+       {R"("model_type": "mistral", "sliding_window": 100)", R"("model_type": "mistral")",
+        R"("model_type": "mistral", "sliding_window": null)", R"("model_type": "qwen2", "sliding_window": 40)",
+        R"("model_type": "llama", "sliding_window": 40)"}) {
+    write(with(fits));
+    EXPECT_EQ(read_huggingface_config(directory.path() / "config.json").context, 100) << fits;
+  }
+  for (const char* slides : {R"("model_type": "mistral", "sliding_window": 40)",
+                             R"("model_type": "qwen2", "sliding_window": 40, "use_sliding_window": true)"})
+    expect_refused(ExitCode::kConfiguration, with(slides), "attention looks back over 40 of 100 positions");
+  expect_refused(ExitCode::kConfiguration, R"({"model_type": "mistral"})", "over 4096 of 131072 positions");
+}
+
 // test/addons/run language_models compares the functions behind these names.
 TEST_F(ConfigOfTransformers, may_have_any_name_of_transformers_for_its_activation) {
   const auto form_with = [&](const std::string& name) {
@@ -129,6 +177,16 @@ TEST_F(ConfigOfTransformers, that_eave_writes_for_a_model_gives_its_form) {
     EXPECT_EQ(model_text(read.form, {}), model_text(read_form(text), {})) << name;
     EXPECT_EQ(read.classes, 300);
   }
+  for (const LinearBiases& biases : {LinearBiases{.rows = true}, LinearBiases{.rows = true, .mixed = true},
+                                     LinearBiases{.dense = true}, LinearBiases{true, true, true}}) {
+    TransformerForm form = read_form(model_specification("llama-tiny"));
+    form.biases = biases;
+    const std::string config = huggingface_config(form, 300, 64);
+    write(config);
+    EXPECT_EQ(read_huggingface_config(directory.path() / "config.json").form.biases, biases);
+    EXPECT_EQ(read_form(model_text(form, {})).biases, biases);
+    EXPECT_EQ(says(config, "Qwen2ForCausalLM"), (biases == LinearBiases{.rows = true}));
+  }
   TransformerForm dropping = read_form(model_specification("nanogpt-char"));
   EXPECT_EQ(dropping.embedding_dropout, 0.2F);
   EXPECT_EQ(dropping.attention_dropout, 0.2F);
@@ -145,11 +203,15 @@ TEST_F(ConfigOfTransformers, with_what_eave_does_not_have_is_refused) {
   constexpr ExitCode kOther = ExitCode::kConfiguration, kBad = ExitCode::kBadData;
   expect(R"("activation_function": "relu")", "activation_function is relu; eave reads only gelu_new", kOther);
   expect(R"("scale_attn_weights": false)", "scale_attn_weights is off", kOther);
-  expect(R"("rope_scaling": {"type": "linear", "factor": 2.0})", "rope_type is linear", kOther);
-  expect(R"("rope_parameters": {"rope_type": "llama3"})", "rope_type is llama3", kOther);
-  expect(R"("rope_parameters": {"type": "linear", "factor": 2.0})", "rope_type is linear", kOther);
+  expect(R"("rope_scaling": {"type": "yarn", "factor": 2.0})", "rope_type is yarn", kOther);
+  expect(R"("rope_parameters": {"rope_type": "linear"})", "factor is missing", kBad);
+  expect(R"("rope_parameters": {"rope_type": "linear", "factor": 0.5})", "factor is 0.5, expected a number from 1",
+         kBad);
+  expect(R"("rope_parameters": {"rope_type": "llama3", "factor": 2, "low_freq_factor": 4, "high_freq_factor": 1})",
+         "high_freq_factor is 1, expected a number from 4", kBad);
+  expect(R"("rope_parameters": {"partial_rotary_factor": 0.5})", "partial_rotary_factor is below 1", kOther);
   expect(R"("rope_parameters": [1])", "rope_parameters is [1], expected names with values", kBad);
-  expect(R"("attention_bias": true)", "attention_bias is on", kOther);
+  expect(R"("attention_bias": 1)", "attention_bias is 1, expected true or false", kBad);
   expect(R"("n_head": 7)", "n_embd 768 is no multiple of n_head 7", kBad);
   expect(R"("n_head": 0)", "n_head is 0, expected a number from 1", kBad);
   expect(R"("n_head": "12")", "n_head is \"12\", expected a number", kBad);
@@ -157,7 +219,8 @@ TEST_F(ConfigOfTransformers, with_what_eave_does_not_have_is_refused) {
   expect(R"("n_layer": 1e30)", "n_layer is 1e+30, expected a number from 1 to 2000", kBad);
   expect(R"("resid_pdrop": 1)", "resid_pdrop is 1, expected less than 1", kBad);
   expect(R"("tie_word_embeddings": "no")", "tie_word_embeddings is \"no\", expected true or false", kBad);
-  expect_refused(kOther, R"({"model_type": "bert"})", "model_type is bert; eave reads only gpt2, llama");
+  expect_refused(kOther, R"({"model_type": "bert"})",
+                 "model_type is bert; eave reads only gpt2, llama, mistral, qwen2");
   expect_refused(kBad, R"({"n_head": 12})", "is not of transformers: it has no model_type");
   expect_refused(kBad, "[1]", "is not of transformers");
   expect_refused(kBad, "{", "is no JSON");

@@ -162,8 +162,8 @@ TEST_F(HuggingfaceModel, is_compared_with_the_numbers_in_config_json) {
   expect_refused("activation_function is relu");
   with("scale_attn_by_inverse_layer_idx", true);
   expect_refused("scale_attn_by_inverse_layer_idx is on");
-  with("model_type", "mistral");
-  expect_refused("model_type is mistral");
+  with("model_type", "gemma");
+  expect_refused("model_type is gemma");
   write_config("{\"model_type\": ");
   expect_error(ExitCode::kBadData, "config.json: is no JSON", [&] { read(); });
 }
@@ -174,8 +174,8 @@ TEST_F(HuggingfaceModel, of_llama_is_compared_with_old_and_new_places_of_the_bas
   write_config(R"({"model_type": "llama", "num_attention_heads": 4, "rms_norm_eps": 1e-5, "rope_theta": 500000.0})");
   expect_refused("rope_theta is 500000, and the model has base 10000");
   write_config(R"({"model_type": "llama", "num_attention_heads": 4, "rms_norm_eps": 1e-5,
-                   "rope_parameters": {"rope_type": "llama3", "rope_theta": 10000.0}})");
-  expect_refused("rope_type is llama3");
+                   "rope_parameters": {"rope_type": "linear", "factor": 2.0, "rope_theta": 10000.0}})");
+  expect_refused("factor is 2, and the model has stretch 1");
   write_config(R"({"model_type": "llama", "num_attention_heads": 4})");
   expect_refused("rms_norm_eps is 1e-06, and the model has epsilon 1e-05");
 }

@@ -23,8 +23,8 @@ CommandLine generate_command_line() {
   CommandLine line(
       "usage: eave generate RUN [--prompt TEXT] [options]\n\n"
       "Writes text with the model of a run with --data text or tokens, of a model.safetensors, or of a folder that\n"
-      "save_pretrained wrote for GPT-2 or Llama. Prints the prompt and what follows on standard output, as it\n"
-      "comes, and the speed on standard error.");
+      "save_pretrained wrote for GPT-2, Llama, Mistral or Qwen2. Prints the prompt and what follows on standard\n"
+      "output, as it comes, and the speed on standard error.");
   line.add_group(
       "Text",
       {{"prompt", OptionType::kText, "",

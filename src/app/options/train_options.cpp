@@ -41,7 +41,7 @@ void add_training(CommandLine& line) {
         OptionType::kText,
         "mlp",
         comma_list(model_names()) +
-            "; a folder with a config.json of Hugging Face's GPT-2 or Llama; or a list of layers: "
+            "; a folder with a config.json of Hugging Face's GPT-2, Llama, Mistral or Qwen2; or a list of layers: "
             "\"conv2d 32 5x5; relu; max_pool 2; dense 10\". Layers: " +
             comma_list(layer_names()),
         {},
@@ -56,7 +56,8 @@ void add_training(CommandLine& line) {
         "share of each label, such as 0.1, to spread evenly over all classes in training; evaluations do not"},
        {"initial-parameters", OptionType::kPath, "",
         "file of parameters to start from: model.safetensors of a run, a .safetensors file from PyTorch, or weights "
-        "with Hugging Face's names for GPT-2 and Llama, or nanoGPT's; a folder stands for the model.safetensors in it"},
+        "with Hugging Face's names for GPT-2, Llama, Mistral or Qwen2, or nanoGPT's; a folder stands for the "
+        "model.safetensors in it"},
        {"seed", OptionType::kInteger, "1", "seed of initial parameters, order of samples, augmentation and dropout"}});
   line.expand("model", model_text_of_option);
 }

@@ -32,6 +32,11 @@ class ConfigEntries {
     }
     return value;
   }
+  // Of an entry that has no usual value.
+  double needed_number(const char* name, double least, double most) const {
+    if (find(name) == nullptr) refuse(std::string(name) + " is missing", ExitCode::kBadData);
+    return number(name, least, least, most);
+  }
   int count(const char* name, int otherwise, int most) const {
     const double value = number(name, otherwise, 1, most);
     if (value != std::trunc(value)) refuse(std::string(name) + " is no whole number", ExitCode::kBadData);
@@ -78,6 +83,7 @@ class ConfigEntries {
       refuse(std::string(name) + " is " + shown(*entry) + ", expected names with values", ExitCode::kBadData);
     return entry;
   }
+  bool is_null(const char* name) const { return config_.contains(name) && config_[name].is_null(); }
   const std::string& path() const { return path_; }
   [[noreturn]] void refuse(const std::string& why, ExitCode code = ExitCode::kConfiguration) const {
     throw Error(code, path_ + ": " + printable(why));

@@ -34,9 +34,23 @@ ConfigJson of_gpt2(const TransformerForm& form) {
           {"attn_pdrop", written(form.attention_dropout)}};
 }
 
+// What transformers calls the kind of positions, and its numbers.
+ConfigJson angles_json(const RotaryAngles& angles) {
+  ConfigJson json = {{"rope_type", "default"}, {"rope_theta", written(angles.base)}};
+  if (angles.stretch == 1 && angles.trained == 0) return json;
+  json["rope_type"] = angles.trained > 0 ? "llama3" : "linear";
+  json["factor"] = written(angles.stretch);
+  if (angles.trained == 0) return json;
+  json["low_freq_factor"] = written(angles.low);
+  json["high_freq_factor"] = written(angles.high);
+  json["original_max_position_embeddings"] = std::llround(angles.trained);
+  return json;
+}
+
 ConfigJson of_llama(const TransformerForm& form, int context) {
-  return {{"architectures", {"LlamaForCausalLM"}},
-          {"model_type", "llama"},
+  const bool is_qwen2 = form.biases == LinearBiases{.rows = true};
+  return {{"architectures", {is_qwen2 ? "Qwen2ForCausalLM" : "LlamaForCausalLM"}},
+          {"model_type", is_qwen2 ? "qwen2" : "llama"},
           {"hidden_size", form.width},
           {"intermediate_size", form.inner},
           {"num_hidden_layers", form.layers},
@@ -46,11 +60,11 @@ ConfigJson of_llama(const TransformerForm& form, int context) {
           {"max_position_embeddings", context},
           {"hidden_act", "silu"},
           {"rms_norm_eps", written(form.epsilon)},
-          {"rope_theta", written(form.base)},
-          {"rope_parameters", {{"rope_type", "default"}, {"rope_theta", written(form.base)}}},
+          {"rope_theta", written(form.angles.base)},
+          {"rope_parameters", angles_json(form.angles)},
           {"attention_dropout", written(form.attention_dropout)},
-          {"attention_bias", false},
-          {"mlp_bias", false}};
+          {"attention_bias", form.biases.rows},
+          {"mlp_bias", form.biases.dense}};
 }
 
 int divided(const ConfigEntries& config, int whole, const char* what, int parts, const char* of) {
@@ -83,7 +97,8 @@ bool is_approximate_in(const ConfigEntries& config) {
 HuggingfaceConfig gpt2_in(const ConfigEntries& config) {
   HuggingfaceConfig model;
   TransformerForm& form = model.form;
-  form.has_bias = form.norm_has_bias = true;
+  form.biases = {.rows = true, .mixed = true, .dense = true};
+  form.norm_has_bias = true;
   form.layers = count_of_gpt2(config, "num_hidden_layers", "n_layer", 12, kMostBlocks);
   form.width = count_of_gpt2(config, "hidden_size", "n_embd", 768, kMostWidth);
   form.inner = config.count("n_inner", 4 * form.width, kMostInner);
@@ -108,40 +123,82 @@ HuggingfaceConfig gpt2_in(const ConfigEntries& config) {
 
 // Newer versions keep the base in rope_parameters, older ones beside it, with rope_scaling for other kinds of
 // positions. The kind was once called type.
-float base_in(const ConfigEntries& config) {
+RotaryAngles angles_in(const ConfigEntries& config, int context) {
   constexpr double kOtherwise = 10000, kMost = 1e9;
+  RotaryAngles angles;
   const double beside = config.number("rope_theta", kOtherwise, 1, kMost);
+  angles.base = static_cast<float>(beside);
   const ConfigJson* const newer = config.entries("rope_parameters");
   const ConfigJson* const parameters = newer != nullptr ? newer : config.entries("rope_scaling");
-  if (parameters == nullptr) return static_cast<float>(beside);
+  if (parameters == nullptr) return angles;
   const ConfigEntries rope(config.path(), *parameters);
-  rope.choice("rope_type", {"default"}, rope.word("type", "default"));
-  return static_cast<float>(rope.number("rope_theta", beside, 1, kMost));
+  const auto kind = rope.choice("rope_type", {"default", "linear", "llama3"}, rope.word("type", "default"));
+  const auto number = [&](const char* name, double least) {
+    return static_cast<float>(rope.needed_number(name, least, kMost));
+  };
+  angles.base = static_cast<float>(rope.number("rope_theta", beside, 1, kMost));
+  if (rope.number("partial_rotary_factor", 1, 0, 1) < 1)
+    rope.refuse("partial_rotary_factor is below 1; eave turns whole heads");
+  if (kind == 0) return angles;
+  angles.stretch = number("factor", 1);
+  if (kind == 1) return angles;
+  angles.low = number("low_freq_factor", 0);
+  angles.high = number("high_freq_factor", double{angles.low});
+  angles.trained = static_cast<float>(rope.count("original_max_position_embeddings", context, kMostPositions));
+  return angles;
 }
 
-// LlamaConfig of transformers.
-HuggingfaceConfig llama_in(const ConfigEntries& config) {
+// What the configurations of models with Llama's layers have if an entry is missing, and which layers have a bias.
+struct LlamaKind {
+  int inner, groups, context;  // groups 0: as many as heads
+  int classes;
+  LinearBiases biases;
+};
+
+LlamaKind kind_of(const std::string& model_type, const ConfigEntries& config) {
+  if (model_type == "mistral") return {14336, 8, 131072, 32000, {}};
+  if (model_type == "qwen2") return {22016, 32, 32768, 151936, {.rows = true}};
+  const bool attention = config.flag("attention_bias", false);
+  return {11008, 0, 2048, 32000, {attention, attention, config.flag("mlp_bias", false)}};
+}
+
+// In Mistral, and in Qwen2 if that is on, attention looks back no further than a window.
+void refuse_window(const std::string& model_type, const ConfigEntries& config, int context) {
+  constexpr int kUsualWindow = 4096;
+  const bool slides = (model_type == "mistral" && !config.is_null("sliding_window")) ||
+                      (model_type == "qwen2" && config.flag("use_sliding_window", false));
+  const int window = config.count("sliding_window", kUsualWindow, kMostPositions);
+  if (slides && window < context)
+    config.refuse("attention looks back over " + std::to_string(window) + " of " + std::to_string(context) +
+                  " positions (sliding_window), eave's over all; the same if --context is at most " +
+                  std::to_string(window) + ": then set max_position_embeddings to that");
+}
+
+// LlamaConfig, MistralConfig and Qwen2Config of transformers.
+HuggingfaceConfig llama_in(const ConfigEntries& config, const std::string& model_type) {
+  const LlamaKind kind = kind_of(model_type, config);
   HuggingfaceConfig model;
   TransformerForm& form = model.form;
   form.is_llama = true;
+  form.biases = kind.biases;
   form.layers = config.count("num_hidden_layers", 32, kMostBlocks);
   form.width = config.count("hidden_size", 4096, kMostWidth);
-  form.inner = config.count("intermediate_size", 11008, kMostInner);
+  form.inner = config.count("intermediate_size", kind.inner, kMostInner);
   form.heads = config.count("num_attention_heads", 32, kMostHeads);
-  form.groups = config.count("num_key_value_heads", form.heads, kMostHeads);
+  const int usual_groups = kind.groups == 0 || config.is_null("num_key_value_heads") ? form.heads : kind.groups;
+  form.groups = config.count("num_key_value_heads", usual_groups, kMostHeads);
   divided(config, form.heads, "num_attention_heads", form.groups, "num_key_value_heads");
   form.head_width = config.count("head_dim", std::max(1, form.width / form.heads), kMostWidth);
   form.is_tied = config.flag("tie_word_embeddings", false);
   config.choice("hidden_act", {"silu", "swish"}, "silu");
   form.epsilon = static_cast<float>(config.number("rms_norm_eps", 1e-6, 1e-12, 1));
-  form.base = base_in(config);
   form.attention_dropout = config.rate("attention_dropout", 0);
-  config.refuse_if_on("attention_bias");
-  config.refuse_if_on("mlp_bias");
   const double deviation = config.number("initializer_range", 0.02, 1e-6, 10);
   model.weights = {deviation, deviation};
-  model.classes = config.count("vocab_size", 32000, kMostClasses);
-  model.context = config.count("max_position_embeddings", 2048, kMostPositions);
+  model.classes = config.count("vocab_size", kind.classes, kMostClasses);
+  model.context = config.count("max_position_embeddings", kind.context, kMostPositions);
+  form.angles = angles_in(config, model.context);
+  refuse_window(model_type, config, model.context);
   return model;
 }
 
@@ -157,7 +214,9 @@ bool is_of_transformers(const ConfigJson& config) {
 
 HuggingfaceConfig model_in(const std::filesystem::path& path, const ConfigJson& json) {
   const ConfigEntries config(path.string(), json);
-  return config.choice("model_type", {"gpt2", "llama"}, "") == 0 ? gpt2_in(config) : llama_in(config);
+  const std::vector<std::string> known = {"gpt2", "llama", "mistral", "qwen2"};
+  const std::string& type = known[static_cast<std::size_t>(config.choice("model_type", known, ""))];
+  return type == "gpt2" ? gpt2_in(config) : llama_in(config, type);
 }
 
 // Compares numbers that arrays do not show.
@@ -177,6 +236,14 @@ class Comparison {
   const std::string path_, remedy_;
 };
 
+void compare_angles(const Comparison& comparison, const RotaryAngles& theirs, const RotaryAngles& mine) {
+  comparison.number("rope_theta", double{theirs.base}, "base", double{mine.base});
+  comparison.number("factor", double{theirs.stretch}, "stretch", double{mine.stretch});
+  comparison.number("low_freq_factor", double{theirs.low}, "low", double{mine.low});
+  comparison.number("high_freq_factor", double{theirs.high}, "high", double{mine.high});
+  comparison.number("original_max_position_embeddings", double{theirs.trained}, "trained", double{mine.trained});
+}
+
 void compare_forms(const Comparison& comparison, const TransformerForm& theirs, const TransformerForm& mine) {
   if (theirs.is_llama != mine.is_llama)
     comparison.refuse(std::string("model_type is ") + (theirs.is_llama ? "llama" : "gpt2") +
@@ -184,7 +251,7 @@ void compare_forms(const Comparison& comparison, const TransformerForm& theirs, 
   comparison.number(mine.is_llama ? "num_attention_heads" : "n_head", theirs.heads, "heads", mine.heads);
   comparison.number(mine.is_llama ? "rms_norm_eps" : "layer_norm_epsilon", double{theirs.epsilon}, "epsilon",
                     double{mine.epsilon});
-  if (mine.is_llama) comparison.number("rope_theta", double{theirs.base}, "base", double{mine.base});
+  if (mine.is_llama) compare_angles(comparison, theirs.angles, mine.angles);
   if (theirs.is_approximate != mine.is_approximate)
     comparison.refuse(std::string("activation_function is ") + (theirs.is_approximate ? "gelu_tanh" : "gelu") +
                       " in eave's words, and the model has " + (mine.is_approximate ? "gelu_tanh" : "gelu"));

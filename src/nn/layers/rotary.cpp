@@ -9,7 +9,7 @@ std::unique_ptr<Layer> make_rotary(const LayerContext& context) {
   ArgumentReader arguments(context.text);
   RotaryShape shape;
   shape.of = read_heads(context, arguments);
-  if (arguments.take_word("base")) shape.base = arguments.take_number("the base", 1, 1e9f);
+  shape.angles = read_angles(arguments);
   arguments.finish();
   if (shape.of.width % 2 != 0) {
     fail_fit(context.text, "a head has " + std::to_string(shape.of.width) + " channels, but it turns pairs of them");
@@ -20,11 +20,14 @@ std::unique_ptr<Layer> make_rotary(const LayerContext& context) {
     return compute.plan(planned);
   };
   return make_unary_layer(
-      {context.text.text(), context.input, plan, false, {PlaceRole::Kind::kRotary, shape.of, shape.base}});
+      {context.text.text(), context.input, plan, false, {PlaceRole::Kind::kRotary, shape.of, shape.angles}});
 }
 
 }  // namespace
 
-LayerKind describe_layer_rotary() { return {"rotary", "", "rotary HEADS [groups G] [base 10000]", make_rotary}; }
+LayerKind describe_layer_rotary() {
+  return {"rotary", "", "rotary HEADS [groups G] [base 10000] [stretch 1 [low L high H trained POSITIONS]]",
+          make_rotary};
+}
 
 }  // namespace eave
