@@ -164,10 +164,10 @@ int eave_before_update_from(eave_averager* averager, double loss_sum, const floa
  * over all gradients on all ranks (first = 0), even if some are not complete. */
 int eave_gradients_ready(eave_averager* averager, const float* const* gradients, const size_t* counts, size_t tensors,
                          size_t first);
-/* Call it when the parameters have been updated. Returns EAVE_DIVERGED if they are not finite and the method exchanges
- * them now. If it does not, the next function that uses the parameters (eave_consensus, eave_state, eave_save,
- * eave_close) returns EAVE_DIVERGED, or eave_before_update in a step whose gradient or loss is not finite. After every
- * hundredth step (replica-hash-every) eave_after_update compares the ranks and returns 70 if they differ. */
+/* Call it when the parameters have been updated. In steps in which the method exchanges the parameters, and in every
+ * hundredth step, it returns EAVE_DIVERGED if they are not finite. After other steps the next call of eave_consensus,
+ * eave_state, eave_save or eave_close does so, and eave_before_update if the gradient or loss is not finite. After
+ * every hundredth step (replica-hash-every) it compares the ranks and returns 70 if they differ. */
 int eave_after_update(eave_averager* averager);
 /* How many steps this rank has left out because gradient or loss was not finite. */
 int64_t eave_steps_left_out(const eave_averager* averager);

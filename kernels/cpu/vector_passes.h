@@ -13,13 +13,13 @@ struct CopiedValues {
   std::uint64_t fingerprint = 0;  // of the values read
 };
 
-// Writes weight * from[i] into into[i]; `into` may be `from`.
-CopiedValues copy_weighted(float* into, const float* from, float weight, std::size_t count);
+// Writes weight * from[i] into into[i]; `into` may be `from`. `first`: as for fingerprint().
+CopiedValues copy_weighted(float* into, const float* from, float weight, std::size_t count, std::size_t first = 0);
 
-// A number that changes if one of the values changes its bits, but for accidents: the sum of the squares of the bits,
-// modulo 2^64. A plain sum would not notice it if half of the values change their sign. The fingerprint of a vector is
-// the sum of the fingerprints of its parts.
-std::uint64_t fingerprint(const float* values, std::size_t count);
+// A number that changes if values change their bits or their places, but for accidents: the sum of b (b xor i) modulo
+// 2^64 over the bits b of each value and its place i. The fingerprint of a vector is the sum of the fingerprints of its
+// parts, if `first` is the place at which each part begins.
+std::uint64_t fingerprint(const float* values, std::size_t count, std::size_t first = 0);
 
 // Sums in double, in an order that does not depend on the instruction set.
 double sum_of_squares(const float* values, std::size_t count);

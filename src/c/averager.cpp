@@ -19,6 +19,9 @@
 namespace eave {
 namespace {
 
+// Between two looks at the parameters of methods that do not exchange them.
+constexpr std::int64_t kStepsBetweenChecks = 100;
+
 // The averager with a device on the transport of this thread's rank: a transport has one device at a time.
 thread_local const void* gpu_in_use = nullptr;
 
@@ -209,24 +212,29 @@ void Averager::judge_gradients(bool is_finite, const std::string& where) {
   is_left_out_ = !is_finite;
   const std::string place =
       !where.empty() || averages_ || workers_ == 1 ? where : " on rank " + std::to_string(counting_->rank());
-  if (!is_finite) check_last_update();
+  if (!is_finite) check_last_update(averages_);
   gate_->pass(is_finite, averages_, step_.index + 1, step_.learning_rate, place);
 }
 
-// Reads all parameters, so it is put off until somebody uses them, or a gradient tells that they cannot be right.
-void Averager::check_last_update() {
+// Reads all parameters. So it is put off until they are used, or until a gradient is not finite. `on_all_ranks`: all
+// ranks call it, and hear of parameters that are not finite on one of them alone.
+void Averager::check_last_update(bool on_all_ranks) {
   const std::int64_t step = std::exchange(unchecked_step_, 0);
-  if (step == 0 || is_finite(replica_.parameters)) return;
-  const std::string text = "training diverged: the optimizer has made parameters that are not finite in step " +
-                           std::to_string(step) + "; try a smaller learning rate, or warm-up";
-  if (averages_) throw AgreedError(ExitCode::kDiverged, text);
-  throw Error(ExitCode::kDiverged, text);
+  if (step == 0) return;
+  const auto check = [&] {
+    if (is_finite(replica_.parameters)) return;
+    throw Error(ExitCode::kDiverged,
+                "training diverged: the optimizer has made parameters that are not finite in step " +
+                    std::to_string(step) + "; try a smaller learning rate, or warm-up");
+  };
+  on_all_ranks ? agree(*counting_, check) : check();
 }
 
 void Averager::after_update() {
   enter(Stage::kUpdating, Stage::kBetweenSteps, "after_update");
   if (!is_left_out_) unchecked_step_ = step_.index + 1;
-  if (communicator_->reads_parameters_after(step_)) check_last_update();
+  const bool is_hundredth = (step_.index + 1) % kStepsBetweenChecks == 0;
+  if (is_hundredth || communicator_->reads_parameters_after(step_)) check_last_update(traits().averages_gradients);
   communicator_->after_update(step_);
   replica_.device->wait();
   ++step_.index;

@@ -58,9 +58,9 @@ class Averager {
   // empty. It comes in for this rank. If gradients are averaged in this step, it goes out with the flags of any rank.
   // `parts`: where the gradients lie; empty: in the vector. Throws Error(kDiverged) as FiniteGate does.
   bool before_update(double loss_sum, TensorFlags has_gradient = {}, const GradientParts& parts = {});
-  // Throws Error(kDiverged) if the optimizer has made parameters that are not finite, at the latest before the method
-  // exchanges them, and when a later gradient is not finite. Throws kInternal if replicas differ that the method keeps
-  // equal.
+  // Throws kInternal if replicas differ that the method keeps equal. Throws Error(kDiverged) if the optimizer has made
+  // parameters that are not finite, and the method exchanges them in this step, or it is a hundredth step. Otherwise
+  // the next function that uses the parameters throws it, and before_update if the gradient or loss is not finite.
   void after_update();
   // `into` lies in the same memory as the parameters. Throws as after_update does.
   void write_consensus(Slice into);
@@ -125,7 +125,7 @@ class Averager {
   void attach_gpu(Transport& transport);
   void make_communicator(const std::vector<std::string>& hosts, std::int64_t first_step = 0);
   void refuse_what_is_not_finite();
-  void check_last_update();
+  void check_last_update(bool on_all_ranks);
   void watch_replicas();
 
   bool is_finite(ConstSlice values) { return replica_.device->all_finite(values)->get(); }
@@ -136,6 +136,7 @@ class Averager {
     std::string where;  // as in AllGradients
   };
   Told average(double loss_sum, TensorFlags has_gradient, const GradientParts& parts, bool changed);
+  static void refuse_mixture(bool is_mixed);
   void pass_on(Slice part, std::int32_t largest);
   void require_whole(const GradientParts& parts) const;
   static std::uint64_t fingerprint(const GradientParts& parts, std::size_t tensor);

@@ -81,13 +81,13 @@ ConstSlice Averager::consensus() {
 
 void Averager::write_consensus(Slice into) {
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "consensus");
-  check_last_update();
   if (observer_) observer_->before_consensus();
   agree(*counting_, [&] {
     if (gpu_ && !gpu_->holds(into))
       throw Error(ExitCode::kUsage, "consensus: what is to be written does not lie in the memory of " + gpu_->name());
   });
   require_equal_steps();
+  check_last_update(traits().averages_gradients);
   const ConstSlice values = consensus();
   if (gpu_ && !gpu_->holds(values)) {
     gpu_->write(into, values);
@@ -138,8 +138,8 @@ void Averager::warn_of_few_exchanges() const {
 }
 
 void Averager::finish() {
-  check_last_update();
   if (is_gone_on_) require_equal_steps();
+  check_last_update(traits().averages_gradients);
   replicas_->settle();
   if (is_gone_on_) replicas_->compare();
   if (is_gone_on_ && !is_judged_ && traits().has_center && step_.index > 0) {

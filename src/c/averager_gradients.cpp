@@ -22,6 +22,7 @@ void Averager::gradient_ready(std::size_t first, std::size_t count) {
   if (stage_ != Stage::kComputing)
     throw Error(ExitCode::kUsage, "gradient_ready is out of turn: it comes between begin_step and before_update");
   if (!communicator_->wants_gradients()) return;
+  refuse_mixture(first_ready_ < size());
   if (first > ready_ || count != ready_ - first)
     throw Error(ExitCode::kUsage, "gradient_ready: " + count_text(static_cast<std::int64_t>(count), "gradient") +
                                       " from " + std::to_string(first) + " on; expected a part that ends before " +
@@ -32,6 +33,13 @@ void Averager::gradient_ready(std::size_t first, std::size_t count) {
   const bool is_finite = step_.samples == 0 || this->is_finite(part);
   weigh_gradients(part, is_finite || !is_compressed(), false);
   pass_on(part, largest_if(is_finite));
+}
+
+void Averager::refuse_mixture(bool is_mixed) {
+  if (is_mixed)
+    throw Error(ExitCode::kUsage,
+                "gradient_ready and gradients_ready in the same step: hand over all gradients of a "
+                "step by the same function");
 }
 
 void Averager::pass_on(Slice part, std::int32_t largest) {
@@ -45,6 +53,7 @@ void Averager::gradients_ready(const GradientParts& parts, std::size_t first) {
     throw Error(ExitCode::kUsage, "gradients_ready is out of turn: it comes between begin_step and before_update_from");
   require_whole(parts);
   if (!communicator_->wants_gradients()) return;
+  refuse_mixture(ready_ < size() && first_ready_ > size());
   std::size_t begin = 0;
   for (std::size_t k = 0; k < first; ++k) begin += parts.counts[k];
   begin = std::max<std::size_t>(begin, 1);
@@ -72,7 +81,7 @@ std::uint64_t Averager::fingerprint(const GradientParts& parts, std::size_t tens
 // Whether a gradient is another one now than when it was handed over.
 bool Averager::have_changed(const GradientParts& parts) const {
   for (std::size_t k = first_ready_; k < parts.counts.size(); ++k)
-    if (fingerprint(parts, k) != fingerprints_[k]) return true;
+    if (parts.counts[k] > 0 && fingerprint(parts, k) != fingerprints_[k]) return true;
   return false;
 }
 
@@ -91,10 +100,11 @@ std::int32_t Averager::take_over(const GradientParts& parts, std::size_t first, 
     const Slice into = replica_.gradients.subspan(from, to - from);
     const float* values = parts.values[k];
     if (values) {
-      const cpu::CopiedValues copied = cpu::copy_weighted(into.data(), values + (from - at), weight, into.size());
+      const cpu::CopiedValues copied =
+          cpu::copy_weighted(into.data(), values + (from - at), weight, into.size(), from - at);
       largest = std::max(largest, copied.largest);
       fingerprints_[k] = copied.fingerprint + cpu::fingerprint(values, from - at) +  //
-                         cpu::fingerprint(values + (to - at), end - to);
+                         cpu::fingerprint(values + (to - at), end - to, to - at);
     } else {
       replica_.device->fill(into, 0);
       fingerprints_[k] = fingerprint(parts, k);

@@ -18,7 +18,7 @@ using TensorFlags = std::span<std::uint8_t>;
 // What a rank says of its gradients in a step.
 struct OwnGradients {
   bool is_finite = true;
-  bool is_large = false;     // finite, but the sum over all ranks could overflow
+  bool is_large = false;     // the sum over all ranks could overflow
   bool counts = true;        // this rank has samples in this step, so its gradients have weight in the mean
   bool has_changed = false;  // a gradient has changed after it was handed over
 };

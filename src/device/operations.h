@@ -309,13 +309,16 @@ struct AttentionShape {
 };
 
 // The angles of rotary positions (Su et al. 2021). From one position to the next, pair i of a head of `width` numbers
-// turns by base^(−2i / width) / stretch. If `trained` is above 0, only slow pairs are stretched, as in Llama 3.1: those
-// that turn at most `low` times in `trained` positions wholly, those that turn `high` times or more not at all, and
-// those between in proportion.
+// turns by a_i = base^(−2i / width), divided by `stretch`. If `trained` is above 0, as in Llama 3.1, the angle depends
+// on n_i, how often the pair turns fully in `trained` positions:
+//     n_i ≤ low    a_i / stretch
+//     n_i ≥ high   a_i
+//     between      k a_i + (1 − k) a_i / stretch,  k = (n_i − low) / (high − low)
 struct RotaryAngles {
   float base = 10000, stretch = 1;
   float low = 0, high = 0, trained = 0;
-  double of_pair(std::int64_t pair, std::int64_t width) const;
+  bool is_stretched() const { return stretch != 1 || trained > 0; }
+  double of_pair(std::int64_t pair, std::int64_t width) const;  // in radians
   bool operator==(const RotaryAngles&) const = default;
 };
 

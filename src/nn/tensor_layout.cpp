@@ -201,9 +201,9 @@ constexpr std::array<std::pair<const char*, const char*>, 8> kTokenLayers = {{
     {"gated", "gated F: F(first half of the channels) times the second half"},
     {"rotary",
      "rotary H groups G base B stretch S: pairs (i, i + half) of each head's queries and keys are turned by place * "
-     "B^(-2i / channels of a head) / S; B is 10000 and S 1 unless given; with low L high H trained P, as in Llama 3.1, "
-     "S is 1 for pairs that turn H times or more in P places, S for those that turn at most L times, and between them "
-     "the angle is interpolated by the turns"},
+     "B^(-2i / channels of a head) / S; B is 10000 and S 1 unless given. With low L high H trained P, as in Llama 3.1: "
+     "a pair that turns n times in P places is not stretched if n >= H, and stretched if n <= L; between, its angle is "
+     "the mean of both with weights n - L and H - n"},
     {"tied_output", "tied_output: x times the transposed weight of the embedding"},
 }};
 constexpr const char* kGeluTanh = "gelu_tanh: x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2";

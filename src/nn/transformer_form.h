@@ -7,10 +7,11 @@
 
 namespace eave {
 
-// Which linear layers have a bias: those that give queries, keys and values, those behind attention, and both of a
-// block's second half. In GPT-2 all or none have one, in Qwen2 those of the rows.
+// Which linear layers of each block have a bias. In GPT-2 all or none have one, in Qwen2 only `rows`.
 struct LinearBiases {
-  bool rows = false, mixed = false, dense = false;
+  bool rows = false;   // the layer that gives queries, keys and values
+  bool mixed = false;  // the layer behind attention
+  bool dense = false;  // both layers of the block's second half
   bool operator==(const LinearBiases&) const = default;
 };
 

@@ -60,9 +60,9 @@ class FormWriter {
     return linear_layer(form_.width, has_bias, weights_.branch) + dropout(form_.branch_dropout);
   }
   std::string angles() const {
-    const RotaryAngles usual, &angles = form_.angles;
-    std::string text = angles.base == usual.base ? "" : " base " + exact_text(angles.base);
-    if (angles.stretch != usual.stretch || angles.trained > 0) text += " stretch " + exact_text(angles.stretch);
+    const RotaryAngles& angles = form_.angles;
+    std::string text = angles.base == RotaryAngles().base ? "" : " base " + exact_text(angles.base);
+    if (angles.is_stretched()) text += " stretch " + exact_text(angles.stretch);
     if (angles.trained > 0)
       text += " low " + exact_text(angles.low) + " high " + exact_text(angles.high) + " trained " +
               exact_text(angles.trained);

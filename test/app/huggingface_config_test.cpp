@@ -118,6 +118,15 @@ TEST_F(ConfigOfTransformers, may_stretch_rotary_positions) {
             (RotaryAngles{.base = 500000, .stretch = 8, .low = 1, .high = 4, .trained = 32}));
   EXPECT_EQ(angles_of("\"rope_parameters\": {" + llama3 + ", \"rope_theta\": 20000.0}"),
             (RotaryAngles{.base = 20000, .stretch = 8, .low = 1, .high = 4, .trained = 64}));
+  // transformers prefers these.
+  EXPECT_EQ(angles_of("\"rope_parameters\": {}, \"rope_scaling\": " + linear), (RotaryAngles{.stretch = 2.5F}));
+  EXPECT_EQ(angles_of(R"("rope_parameters": {"rope_type": "default"}, "rope_scaling": )" + linear),
+            (RotaryAngles{.stretch = 2.5F}));
+  EXPECT_EQ(angles_of("\"original_max_position_embeddings\": 16, \"rope_scaling\": {" + llama3 +
+                      R"(, "original_max_position_embeddings": 32})")
+                .trained,
+            16);
+  EXPECT_EQ(angles_of("\"rope_parameters\": {" + llama3 + ", \"rope_theta\": 20000.0}").base, 20000);
   EXPECT_TRUE(says(model_text(read_huggingface_config(directory.path() / "config.json").form, {}),
                    "rotary 32 base 20000 stretch 8 low 1 high 4 trained 64; attention 32;"));
 }
@@ -140,14 +149,22 @@ TEST_F(ConfigOfTransformers, with_a_sliding_window_is_refused_unless_it_holds_al
   for (const char* fits :
        {R"("model_type": "mistral", "sliding_window": 100)", R"("model_type": "mistral")",
         R"("model_type": "mistral", "sliding_window": null)", R"("model_type": "qwen2", "sliding_window": 40)",
+        R"("model_type": "qwen2", "sliding_window": null, "use_sliding_window": true)",
+        R"("model_type": "qwen2", "sliding_window": 40, "use_sliding_window": true,
+                              "num_hidden_layers": 28)",
+        R"("model_type": "qwen2", "sliding_window": 40, "use_sliding_window": true,
+                              "num_hidden_layers": 2, "max_window_layers": 1,
+                              "layer_types": ["full_attention", "full_attention"])",
         R"("model_type": "llama", "sliding_window": 40)"}) {
     write(with(fits));
     EXPECT_EQ(read_huggingface_config(directory.path() / "config.json").context, 100) << fits;
   }
   for (const char* slides : {R"("model_type": "mistral", "sliding_window": 40)",
-                             R"("model_type": "qwen2", "sliding_window": 40, "use_sliding_window": true)"})
-    expect_refused(ExitCode::kConfiguration, with(slides), "attention looks back over 40 of 100 positions");
-  expect_refused(ExitCode::kConfiguration, R"({"model_type": "mistral"})", "over 4096 of 131072 positions");
+                             R"("model_type": "qwen2", "sliding_window": 40, "use_sliding_window": true)",
+                             R"("model_type": "qwen2", "sliding_window": 40, "use_sliding_window": true,
+                                "num_hidden_layers": 2, "layer_types": ["full_attention", "sliding_attention"])"})
+    expect_refused(ExitCode::kConfiguration, with(slides), "each token attends to the last 40 tokens (sliding_window)");
+  expect_refused(ExitCode::kConfiguration, R"({"model_type": "mistral"})", "to the last 4096 tokens");
 }
 
 // test/addons/run language_models compares the functions behind these names.
@@ -209,6 +226,8 @@ TEST_F(ConfigOfTransformers, with_what_eave_does_not_have_is_refused) {
          kBad);
   expect(R"("rope_parameters": {"rope_type": "llama3", "factor": 2, "low_freq_factor": 4, "high_freq_factor": 1})",
          "high_freq_factor is 1, expected a number from 4", kBad);
+  expect(R"("rope_parameters": {"full_attention": {"rope_type": "default"}})", "an entry of its own for full_attention",
+         kOther);
   expect(R"("rope_parameters": {"partial_rotary_factor": 0.5})", "partial_rotary_factor is below 1", kOther);
   expect(R"("rope_parameters": [1])", "rope_parameters is [1], expected names with values", kBad);
   expect(R"("attention_bias": 1)", "attention_bias is 1, expected true or false", kBad);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu/finite.h"
@@ -30,14 +31,26 @@ TEST(CopiedValues, are_the_products_with_their_largest_magnitude_and_the_fingerp
         expected[i] = weight * from[i];
         largest = std::max(largest, std::fabs(expected[i]));
         const std::uint64_t bits = std::bit_cast<std::uint32_t>(from[i]);
-        fingerprint += bits * bits;
+        fingerprint += bits * (bits ^ (i + 5));
       }
-      const cpu::CopiedValues copied = cpu::copy_weighted(into.data(), from.data(), weight, count);
+      const cpu::CopiedValues copied = cpu::copy_weighted(into.data(), from.data(), weight, count, 5);
       EXPECT_EQ(into, expected) << count << " values, weight " << weight;
       EXPECT_EQ(std::bit_cast<float>(copied.largest), largest) << count << " values, weight " << weight;
       EXPECT_EQ(copied.fingerprint, fingerprint) << count << " values, weight " << weight;
-      EXPECT_EQ(cpu::fingerprint(from.data(), count), fingerprint);
+      EXPECT_EQ(cpu::fingerprint(from.data(), count, 5), fingerprint);
     }
+}
+
+TEST(Fingerprints, of_parts_add_up_and_change_with_the_values_and_their_places) {
+  std::vector<float> values = values_of_all_sizes(1000);
+  const std::uint64_t before = cpu::fingerprint(values.data(), 1000);
+  EXPECT_EQ(cpu::fingerprint(values.data(), 300) + cpu::fingerprint(values.data() + 300, 700, 300), before);
+  std::swap(values[3], values[700]);
+  EXPECT_NE(cpu::fingerprint(values.data(), 1000), before);
+  std::swap(values[3], values[700]);
+  EXPECT_EQ(cpu::fingerprint(values.data(), 1000), before);
+  for (float& value : values) value = -value;
+  EXPECT_NE(cpu::fingerprint(values.data(), 1000), before);
 }
 
 TEST(CopiedValues, tell_if_one_is_not_finite_or_becomes_so_by_the_weight) {

@@ -59,6 +59,14 @@ class ConfigEntries {
     if (entry == nullptr) return otherwise;
     return entry->is_string() ? entry->get<std::string>() : shown(*entry);
   }
+  // Whether the entry, a list, has this word; `otherwise` if there is no such entry.
+  bool lists(const char* name, const char* word, bool otherwise) const {
+    const ConfigJson* const entry = find(name);
+    if (entry == nullptr) return otherwise;
+    if (!entry->is_array())
+      refuse(std::string(name) + " is " + shown(*entry) + ", expected a list", ExitCode::kBadData);
+    return std::ranges::find(*entry, word) != entry->end();
+  }
   // The place of the entry's word in `known`.
   std::ptrdiff_t choice(const char* name, const std::vector<std::string>& known, const std::string& otherwise) const {
     const std::string found = word(name, otherwise);

@@ -37,7 +37,7 @@ ConfigJson of_gpt2(const TransformerForm& form) {
 // What transformers calls the kind of positions, and its numbers.
 ConfigJson angles_json(const RotaryAngles& angles) {
   ConfigJson json = {{"rope_type", "default"}, {"rope_theta", written(angles.base)}};
-  if (angles.stretch == 1 && angles.trained == 0) return json;
+  if (!angles.is_stretched()) return json;
   json["rope_type"] = angles.trained > 0 ? "llama3" : "linear";
   json["factor"] = written(angles.stretch);
   if (angles.trained == 0) return json;
@@ -49,22 +49,29 @@ ConfigJson angles_json(const RotaryAngles& angles) {
 
 ConfigJson of_llama(const TransformerForm& form, int context) {
   const bool is_qwen2 = form.biases == LinearBiases{.rows = true};
-  return {{"architectures", {is_qwen2 ? "Qwen2ForCausalLM" : "LlamaForCausalLM"}},
-          {"model_type", is_qwen2 ? "qwen2" : "llama"},
-          {"hidden_size", form.width},
-          {"intermediate_size", form.inner},
-          {"num_hidden_layers", form.layers},
-          {"num_attention_heads", form.heads},
-          {"num_key_value_heads", form.groups},
-          {"head_dim", form.head_width},
-          {"max_position_embeddings", context},
-          {"hidden_act", "silu"},
-          {"rms_norm_eps", written(form.epsilon)},
-          {"rope_theta", written(form.angles.base)},
-          {"rope_parameters", angles_json(form.angles)},
-          {"attention_dropout", written(form.attention_dropout)},
-          {"attention_bias", form.biases.rows},
-          {"mlp_bias", form.biases.dense}};
+  if (!is_qwen2 && form.width % form.heads != 0)
+    throw Error(ExitCode::kConfiguration,
+                "transformers has no Llama whose channels are no multiple of its heads: the model has " +
+                    std::to_string(form.width) + " channels and " + std::to_string(form.heads) + " heads");
+  ConfigJson config = {{"architectures", {is_qwen2 ? "Qwen2ForCausalLM" : "LlamaForCausalLM"}},
+                       {"model_type", is_qwen2 ? "qwen2" : "llama"},
+                       {"hidden_size", form.width},
+                       {"intermediate_size", form.inner},
+                       {"num_hidden_layers", form.layers},
+                       {"num_attention_heads", form.heads},
+                       {"num_key_value_heads", form.groups},
+                       {"head_dim", form.head_width},
+                       {"max_position_embeddings", context},
+                       {"hidden_act", "silu"},
+                       {"rms_norm_eps", written(form.epsilon)},
+                       {"rope_theta", written(form.angles.base)},
+                       {"rope_parameters", angles_json(form.angles)},
+                       {"attention_dropout", written(form.attention_dropout)},
+                       {"attention_bias", form.biases.rows},
+                       {"mlp_bias", form.biases.dense}};
+  // Before version 5, transformers read stretched positions here.
+  if (form.angles.is_stretched()) config["rope_scaling"] = angles_json(form.angles);
+  return config;
 }
 
 int divided(const ConfigEntries& config, int whole, const char* what, int parts, const char* of) {
@@ -121,15 +128,25 @@ HuggingfaceConfig gpt2_in(const ConfigEntries& config) {
   return model;
 }
 
-// Newer versions keep the base in rope_parameters, older ones beside it, with rope_scaling for other kinds of
-// positions. The kind was once called type.
+// Older versions keep other kinds of positions in rope_scaling, and the base beside it. Newer ones keep both in
+// rope_parameters, but let rope_scaling have its way. The kind was once called type.
+const ConfigJson* positions_in(const ConfigEntries& config) {
+  const ConfigJson* const older = config.entries("rope_scaling");
+  const ConfigJson* const parameters = older && !older->empty() ? older : config.entries("rope_parameters");
+  if (parameters == nullptr) return nullptr;
+  for (const auto& [name, value] : parameters->items())
+    if (value.is_object())
+      config.refuse("rope_parameters has an entry of its own for " + name + "; eave's layers have the same positions");
+  return parameters;
+}
+
 RotaryAngles angles_in(const ConfigEntries& config, int context) {
   constexpr double kOtherwise = 10000, kMost = 1e9;
+  constexpr const char* kTrained = "original_max_position_embeddings";
   RotaryAngles angles;
   const double beside = config.number("rope_theta", kOtherwise, 1, kMost);
   angles.base = static_cast<float>(beside);
-  const ConfigJson* const newer = config.entries("rope_parameters");
-  const ConfigJson* const parameters = newer != nullptr ? newer : config.entries("rope_scaling");
+  const ConfigJson* const parameters = positions_in(config);
   if (parameters == nullptr) return angles;
   const ConfigEntries rope(config.path(), *parameters);
   const auto kind = rope.choice("rope_type", {"default", "linear", "llama3"}, rope.word("type", "default"));
@@ -144,7 +161,8 @@ RotaryAngles angles_in(const ConfigEntries& config, int context) {
   if (kind == 1) return angles;
   angles.low = number("low_freq_factor", 0);
   angles.high = number("high_freq_factor", double{angles.low});
-  angles.trained = static_cast<float>(rope.count("original_max_position_embeddings", context, kMostPositions));
+  const int inside = rope.count(kTrained, context, kMostPositions);
+  angles.trained = static_cast<float>(config.count(kTrained, inside, kMostPositions));
   return angles;
 }
 
@@ -162,16 +180,25 @@ LlamaKind kind_of(const std::string& model_type, const ConfigEntries& config) {
   return {11008, 0, 2048, 32000, {attention, attention, config.flag("mlp_bias", false)}};
 }
 
-// In Mistral, and in Qwen2 if that is on, attention looks back no further than a window.
-void refuse_window(const std::string& model_type, const ConfigEntries& config, int context) {
+// Whether a layer of Qwen2 has a window if windows are on.
+bool has_sliding_layer(const ConfigEntries& config, int layers) {
+  return config.lists("layer_types", "sliding_attention",
+                      config.number("max_window_layers", 28, 0, kMostBlocks) < layers);
+}
+
+// Refuses a model in which each token attends only to a window of those before it.
+void refuse_window(const std::string& model_type, const ConfigEntries& config, const HuggingfaceConfig& model) {
   constexpr int kUsualWindow = 4096;
-  const bool slides = (model_type == "mistral" && !config.is_null("sliding_window")) ||
-                      (model_type == "qwen2" && config.flag("use_sliding_window", false));
+  const bool may_slide =
+      model_type == "mistral" || (model_type == "qwen2" && config.flag("use_sliding_window", false) &&
+                                  has_sliding_layer(config, model.form.layers));
+  if (!may_slide || config.is_null("sliding_window")) return;
   const int window = config.count("sliding_window", kUsualWindow, kMostPositions);
-  if (slides && window < context)
-    config.refuse("attention looks back over " + std::to_string(window) + " of " + std::to_string(context) +
-                  " positions (sliding_window), eave's over all; the same if --context is at most " +
-                  std::to_string(window) + ": then set max_position_embeddings to that");
+  if (window < model.context)
+    config.refuse("each token attends to the last " + std::to_string(window) +
+                  " tokens (sliding_window). eave has no such "
+                  "attention: take a model whose sliding_window is null, or at least its max_position_embeddings, " +
+                  std::to_string(model.context));
 }
 
 // LlamaConfig, MistralConfig and Qwen2Config of transformers.
@@ -198,7 +225,7 @@ HuggingfaceConfig llama_in(const ConfigEntries& config, const std::string& model
   model.classes = config.count("vocab_size", kind.classes, kMostClasses);
   model.context = config.count("max_position_embeddings", kind.context, kMostPositions);
   form.angles = angles_in(config, model.context);
-  refuse_window(model_type, config, model.context);
+  refuse_window(model_type, config, model);
   return model;
 }
 
@@ -246,8 +273,8 @@ void compare_angles(const Comparison& comparison, const RotaryAngles& theirs, co
 
 void compare_forms(const Comparison& comparison, const TransformerForm& theirs, const TransformerForm& mine) {
   if (theirs.is_llama != mine.is_llama)
-    comparison.refuse(std::string("model_type is ") + (theirs.is_llama ? "llama" : "gpt2") +
-                      ", and the model has the layers of " + (mine.is_llama ? "llama" : "gpt2"));
+    comparison.refuse(std::string("its layers are those of ") + (theirs.is_llama ? "Llama" : "GPT-2") +
+                      ", and the model's are those of " + (mine.is_llama ? "Llama" : "GPT-2"));
   comparison.number(mine.is_llama ? "num_attention_heads" : "n_head", theirs.heads, "heads", mine.heads);
   comparison.number(mine.is_llama ? "rms_norm_eps" : "layer_norm_epsilon", double{theirs.epsilon}, "epsilon",
                     double{mine.epsilon});

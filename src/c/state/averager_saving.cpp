@@ -70,8 +70,8 @@ TakenState Averager::take_state(std::string_view caller) {
   let_first_judge(*counting_, [&] {
     if (step_.index == 0) throw Error(ExitCode::kUsage, "there is nothing to save before the first step: take a step");
   });
-  check_last_update();
   require_equal_steps();
+  check_last_update(traits().averages_gradients);
   const ConstSlice consensus = communicator_->consensus();
   replica_.device->wait();
   replicas_->settle();

@@ -120,9 +120,7 @@ class LocalSgd final : public Communicator {
     if (steps_.end_step(step)) exchange();
   }
 
-  bool reads_parameters_after(const Step& step) const override {
-    return averages_gradients_ || steps_.exchanges_after(step);
-  }
+  bool reads_parameters_after(const Step& step) const override { return steps_.exchanges_after(step); }
 
   ConstSlice consensus() override {
     if (mean_.samples_everywhere() == 0) return replica_.parameters;  // equal on all ranks
