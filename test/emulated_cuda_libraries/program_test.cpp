@@ -41,7 +41,7 @@ TEST_F(OnEmulatedGpu, a_transformer_ends_where_the_cpu_ends) {
   const std::string words =
       "train --data text --data-dir texts --context 12 --model 'embedding 8 positions 12; "
       "residual(layer_norm; linear 24; attention 2; linear 8); residual(rms_norm; linear 16; gated silu; linear 8); "
-      "layer_norm; tied_output' --batch 8 --lr 0.01 --max-steps 8 --progress off --overwrite --transport threads "
+      "layer_norm; tied_output' --batch 4 --lr 0.01 --max-steps 4 --progress off --overwrite --transport threads "
       "--ranks 2 --communicator easgd --tau 2 --clip-norm 1 ";
   for (const auto& [optimizer, tolerance] :
        std::vector<std::pair<std::string, double>>{{"adamw", 1e-4}, {"muon", 1e-3}}) {
