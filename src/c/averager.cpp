@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/host.h"
@@ -178,7 +177,7 @@ void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere,
   step_.learning_rate = learning_rate;
   has_begun_ = is_gone_on_ = true;
   ready_ = size();
-  first_ready_ = std::numeric_limits<std::size_t>::max();
+  first_ready_ = kNoTensor;
   largest_ready_ = 0;
   communicator_->before_gradients(step_);
   replica_.device->wait();

@@ -183,9 +183,10 @@ class Averager {
   Step step_;
   StepObserver* observer_ = nullptr;
   Stage stage_ = Stage::kBetweenSteps;
-  std::size_t ready_ = 0;                    // in this step the gradients from here on have been handed over
-  std::int32_t largest_ready_ = 0;           // the largest magnitude of these gradients, as bits of a float
-  std::size_t first_ready_ = 0;              // gradients_ready has handed over the tensors from here on
+  std::size_t ready_ = 0;           // in this step the gradients from here on have been handed over
+  std::int32_t largest_ready_ = 0;  // the largest magnitude of these gradients, as bits of a float
+  static constexpr std::size_t kNoTensor = static_cast<std::size_t>(-1);
+  std::size_t first_ready_ = kNoTensor;      // gradients_ready has handed over the tensors from here on
   std::vector<std::uint64_t> fingerprints_;  // of these tensors
   int gradient_exchanges_ = 0;
   bool averages_ = false, is_left_out_ = false;  // in this step

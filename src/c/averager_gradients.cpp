@@ -12,7 +12,7 @@
 namespace eave {
 namespace {
 
-// What is known of values that were only looked at for being finite: the largest magnitude that they may have.
+// The largest magnitude that values may have if it is known only whether they are finite.
 std::int32_t largest_if(bool is_finite) { return is_finite ? cpu::kInfinite - 1 : cpu::kInfinite; }
 
 }  // namespace
@@ -22,7 +22,7 @@ void Averager::gradient_ready(std::size_t first, std::size_t count) {
   if (stage_ != Stage::kComputing)
     throw Error(ExitCode::kUsage, "gradient_ready is out of turn: it comes between begin_step and before_update");
   if (!communicator_->wants_gradients()) return;
-  refuse_mixture(first_ready_ < size());
+  refuse_mixture(first_ready_ != kNoTensor);
   if (first > ready_ || count != ready_ - first)
     throw Error(ExitCode::kUsage, "gradient_ready: " + count_text(static_cast<std::int64_t>(count), "gradient") +
                                       " from " + std::to_string(first) + " on; expected a part that ends before " +
@@ -53,7 +53,7 @@ void Averager::gradients_ready(const GradientParts& parts, std::size_t first) {
     throw Error(ExitCode::kUsage, "gradients_ready is out of turn: it comes between begin_step and before_update_from");
   require_whole(parts);
   if (!communicator_->wants_gradients()) return;
-  refuse_mixture(ready_ < size() && first_ready_ > size());
+  refuse_mixture(ready_ < size() && first_ready_ == kNoTensor);
   std::size_t begin = 0;
   for (std::size_t k = 0; k < first; ++k) begin += parts.counts[k];
   begin = std::max<std::size_t>(begin, 1);

@@ -32,7 +32,7 @@ class ConfigEntries {
     }
     return value;
   }
-  // Of an entry that has no usual value.
+  // As number(), but refuses a config.json without the entry.
   double needed_number(const char* name, double least, double most) const {
     if (find(name) == nullptr) refuse(std::string(name) + " is missing", ExitCode::kBadData);
     return number(name, least, least, most);
