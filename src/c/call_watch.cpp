@@ -33,6 +33,8 @@ std::string describe(const InterfaceCall& call) {
       return "begins step " + step + ", which ranks without data take part in";
     case InterfaceCall::Function::kSave:
       return "saves its state after " + count_text(call.step, "step");
+    case InterfaceCall::Function::kState:
+      return "takes its state after " + count_text(call.step, "step");
     case InterfaceCall::Function::kRestore:
       return "loads a saved state";
     case InterfaceCall::Function::kRunOpen:

@@ -31,7 +31,8 @@ struct InterfaceCall {
     kRunOpen,
     kRunEvaluate,
     kRunClose,
-    kMean
+    kMean,
+    kState
   };
   Function function = Function::kStep;
   std::int64_t step = 0;

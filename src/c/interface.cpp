@@ -308,7 +308,7 @@ int eave_close(eave_averager* averager) {
 int64_t eave_steps(const eave_averager* averager) { return averager ? averager->averager.steps() : 0; }
 
 int eave_state(eave_averager* averager, const void* caller, size_t caller_bytes, const void** state, size_t* bytes) {
-  return in_session(Function::kSave, averager, [&](eave::Averager& own) {
+  return in_session(Function::kState, averager, [&](eave::Averager& own) {
     if (caller_bytes > 0) require(caller, "caller");
     require(state, "state");
     require(bytes, "bytes");

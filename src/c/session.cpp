@@ -86,7 +86,8 @@ Session::Session(const std::string& transport) : limit_(limit_of_environment()) 
 
 Session::~Session() { close(); }
 
-void Session::attend(Transport& transport) {
+void Session::attend(Transport& ranks) {
+  MatchedTransport transport(ranks);
   leave_.emplace(transport.control(), transport.rank(), transport.size(), &asked_to_leave(), limit_.seconds);
   leaving_.emplace(leave_->gate());
   guard_ = std::make_unique<JobGuard>(transport, *leave_, limit_, guards_++);
@@ -109,9 +110,12 @@ void Session::attend(Transport& transport) {
   }
 }
 
-std::exception_ptr Session::carry_out(Transport& transport, const std::function<void(Transport&)>& work) {
+std::exception_ptr Session::carry_out(MatchedTransport& transport, const std::function<void(Transport&)>& work) {
   std::exception_ptr failure;
-  if (call_) guard_->enter(*call_);
+  if (call_) {
+    guard_->enter(*call_);
+    transport.enter(call_->function);
+  }
   try {
     work(transport);
   } catch (...) {
@@ -125,8 +129,9 @@ std::exception_ptr Session::carry_out(Transport& transport, const std::function<
 }
 
 // Waits until all ranks have come, as in any other call. The rest of the end has its own time limit (EndTimeout).
-void Session::take_leave(Transport& transport) {
+void Session::take_leave(MatchedTransport& transport) {
   guard_->enter({InterfaceCall::Function::kStop, 0});
+  transport.enter(InterfaceCall::Function::kStop);
   transport.all_gather("");
   guard_.reset();
 }

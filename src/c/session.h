@@ -12,6 +12,7 @@
 
 #include "c/job_guard.h"
 #include "c/leaving.h"
+#include "c/matched_transport.h"
 #include "eave/transport.h"
 
 namespace eave {
@@ -48,11 +49,11 @@ class Session {
   int size() const { return size_; }
 
  private:
-  void attend(Transport& transport);
+  void attend(Transport& ranks);
   void refuse_fork() const;
   void require_open() const;
-  std::exception_ptr carry_out(Transport& transport, const std::function<void(Transport&)>& work);
-  void take_leave(Transport& transport);
+  std::exception_ptr carry_out(MatchedTransport& transport, const std::function<void(Transport&)>& work);
+  void take_leave(MatchedTransport& transport);
 
   std::mutex mutex_;  // the caller's thread holds it while it works
   std::condition_variable changed_;
@@ -63,7 +64,7 @@ class Session {
   std::optional<LeaveTask> leave_;
   std::optional<StepsUntilLeaving> leaving_;
   std::unique_ptr<JobGuard> guard_;  // used by the thread that works
-  Transport* transport_ = nullptr;
+  MatchedTransport* transport_ = nullptr;
   std::exception_ptr failure_;  // what escaped the last work
   bool is_open_ = false, is_closing_ = false, has_ended_ = false;
   int rank_ = -1, size_ = 0;

@@ -2,6 +2,7 @@
 
 Ways: fewer  the last rank takes fewer steps, then evaluates and closes as the first does
       early  it closes its averager after a few steps, and ends
+      other  it sums numbers while the first asks for the consensus
       never  it takes no step, evaluates nothing, and does not end
       silent it stops in the middle of its steps
       raise  an exception ends its loop
@@ -38,7 +39,9 @@ def run(method, way):
             for k in range(COUNT):
                 x[k] -= 0.1 * g[k]
         averager.after_update()
-    if not (is_last and way == "early"):
+    if is_last and way == "other":
+        eave.sum_over_ranks([float(COUNT)])
+    elif not (is_last and way == "early"):
         into = array.array("f", [0] * COUNT)
         averager.consensus(into)
         assert eave.sum_over_ranks([into[0]])[0] == 2 * into[0], "the consensus differs between the ranks"

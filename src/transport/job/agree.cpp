@@ -27,6 +27,7 @@ struct Report {
 
 Report unpack(int rank, const std::string& text) {
   const std::size_t first = text.find('\n'), second = text.find('\n', first + 1);
+  EAVE_CHECK(first != std::string::npos && second != std::string::npos, "a failure has a code, a host and a message");
   return {rank, std::stoi(text), text.substr(first + 1, second - first - 1), text.substr(second + 1)};
 }
 
@@ -93,6 +94,7 @@ std::string bytes_of(const std::vector<double>& values) {
 }
 
 std::vector<double> doubles_of(const std::string& bytes) {
+  EAVE_CHECK(bytes.size() % sizeof(double) == 0, "numbers of a rank have all their bytes");
   std::vector<double> values(bytes.size() / sizeof(double));
   std::ranges::copy(bytes, reinterpret_cast<char*>(values.data()));
   return values;
@@ -122,8 +124,12 @@ std::vector<double> combine_over_ranks(Transport& transport, const std::vector<d
 std::vector<double> sum_over_ranks(Transport& transport, const std::vector<double>& mine) {
   return combine_over_ranks(transport, mine, [](const Rows& rows) {
     std::vector<double> sum(rows.front().size(), 0.0);
-    for (const std::vector<double>& row : rows) {
-      EAVE_CHECK(row.size() == sum.size(), "ranks sum different numbers of values");
+    for (std::size_t rank = 0; rank < rows.size(); ++rank) {
+      const std::vector<double>& row = rows[rank];
+      if (row.size() != sum.size())
+        throw Error(ExitCode::kConfiguration, "rank 0 sums " + count_text(sum.size(), "number") + ", and rank " +
+                                                  std::to_string(rank) + " " + std::to_string(row.size()) +
+                                                  "; give equally many on all ranks");
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += row[i];
     }
     return sum;
