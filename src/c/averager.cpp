@@ -196,7 +196,8 @@ bool Averager::begin_joined_step(std::int64_t samples, std::span<double> numbers
   const bool is_collective = is_collective_with(samples);
   if (is_collective) sample_count_->start(samples, leaves, numbers);
   if (samples > 0 || !is_collective) {
-    begin_step(samples, std::max<std::int64_t>(samples, 1), numbers[0]);
+    // Alone, this rank takes the others to do as it does.
+    begin_step(samples, std::max<std::int64_t>(samples, 1) * (is_collective ? 1 : workers_), numbers[0]);
     if (is_collective && communicator_->wants_gradients()) step_.samples_everywhere = sample_count_->wait().samples;
     return true;
   }

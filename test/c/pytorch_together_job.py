@@ -4,9 +4,11 @@
     pytorch_together_job.py signal METHOD  trains until the last rank gets SIGUSR1, which is not caught
     pytorch_together_job.py silent       the last rank stops in the middle of its steps
 """
+import json
 import os
 import signal
 import sys
+import tempfile
 import time
 
 from pytorch_cases import eave, is_same_everywhere, open_averager, refused, run_cases, torch
@@ -106,6 +108,27 @@ def hold_joined_steps_weigh_samples():
         averager.step()
     for start, total, each in zip(before, expected, model.parameters()):
         assert torch.allclose(each, start - 0.05 * total / samples, rtol=0, atol=1e-6)
+
+
+def hold_a_run_counts_the_samples_of_joined_steps():
+    all_steps = sum(map(batches_of, range(eave.size())))
+    for communicator, told in (("allreduce", 0), ("local-sgd", 0), ("local-sgd", 3)):
+        model, _, averager = make(communicator, **TAU.get(communicator, {"tau": 2}))
+        directory = os.path.join(tempfile.gettempdir(), f"eave-joined-{os.getppid()}-{communicator}-{told}")
+        with eave.Run(directory, averager, batch=4, train_samples=8, overwrite=True) as run:
+            with averager.join():
+                for step in range(batches_of(eave.rank())):
+                    if told:
+                        averager.begin_step(told)
+                    loss_of(model, eave.rank(), step).backward()
+                    averager.step()
+            with averager.consensus():
+                run.evaluate(accuracy=0.5)
+        averager.close()
+        with open(os.path.join(directory, "summary.json"), encoding="utf-8") as file:
+            summary = json.load(file)
+        samples = all_steps * (told or 4)
+        assert (summary["samples"], summary["epochs"]) == (samples, samples / 8), (communicator, summary)
 
 
 def hold_what_join_cannot_follow_is_refused():

@@ -33,6 +33,7 @@ class Method:
         self._why_closed = ""
         self._began: Optional[Line] = None  # where the step that is under way began
         self._stage = _BETWEEN_STEPS
+        self._usual_samples = 1  # of a step whose samples are not told; a Run tells more
         self._last_facts: Optional[tuple[str, tuple[float, int, int], int]] = None
         self._spent_before: tuple[float, int, int, int] = (0.0, 0, 0, 0)  # by the method before it began anew
         self._handle: Optional[ctypes.c_void_p] = None

@@ -82,6 +82,7 @@ class Run:
             if error.code == _CANNOT_CREATE:  # nothing has been done
                 job.is_broken = was_broken
             raise _in_words(error) from None
+        averager._usual_samples = batch or 1
 
     @property
     def run_dir(self) -> pathlib.Path:

@@ -50,6 +50,7 @@ void StepRecords::before_step(const Step& step, bool is_even) {
     loading_ += between;
   }
   const std::int64_t of_even = batch_ > 0 ? batch_ : 1;
+  is_even_ = is_even;
   samples_of_step_ = is_even ? of_even : step.samples;
   samples_everywhere_ = is_even ? of_even * ranks : step.samples_everywhere;
   learning_rate_ = step.learning_rate;
@@ -59,6 +60,10 @@ void StepRecords::before_step(const Step& step, bool is_even) {
 void StepRecords::after_step(const Step& step, bool is_left_out) {
   seconds_ += lap();
   ++steps_;
+  if (!is_even_) {  // with join(), the samples of all ranks are known only now
+    samples_of_step_ = step.samples;
+    samples_everywhere_ = step.samples_everywhere;
+  }
   samples_ += samples_everywhere_;
   if (is_left_out) ++nonfinite_;
   if (!loss_ && step.loss_sum != 0 && samples_of_step_ > 0)

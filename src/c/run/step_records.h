@@ -60,6 +60,7 @@ class StepRecords {
   Totals partial_;                         // since then, at the pause
   std::int64_t steps_ = 0, samples_ = 0, bytes_ = 0, nonfinite_ = 0, nonfinite_told_ = 0;
   double seconds_ = 0, seconds_told_ = 0, loading_ = 0, waiting_ = 0, learning_rate_ = 0;
+  bool is_even_ = false;                                       // the samples of the last step were not told
   std::int64_t samples_of_step_ = 0, samples_everywhere_ = 0;  // samples in the last step
   std::optional<double> loss_;                                 // loss of the last step, if it is known
   bool is_incomplete_ = false;                                 // its loss may still come

@@ -34,7 +34,7 @@ class Joined:
         number = _method._whole(samples)
         if samples_everywhere and not number:
             raise Error(USAGE, "begin_step within join(): expected samples above 0; a rank that has no more leaves it")
-        self.begin(number or 1)
+        self.begin(number or averager._usual_samples)
 
     def begin(self, samples: int) -> bool:
         """Collective. Begins a step with this many samples of this rank, 0 if its data has ended. Returns False if the data
