@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import secrets
 import socket
@@ -23,8 +24,10 @@ def meeting(transport: str) -> Iterator[None]:
         return
     rank, size = os.environ["RANK"], os.environ["WORLD_SIZE"]
     key = "meeting " + os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    if os.environ.get("GROUP_RANK") == "1" and os.environ.get("LOCAL_RANK") == "0":
+        store.set(f"{key} from", _way_to(_point_of_store()))
     if rank == "0":
-        listener = _listener(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
+        listener = _listener(store, f"{key} from")
         host, port = listener.getsockname()[:2]
         point = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         store.set(key, f"{point} {secrets.token_hex(32)}")
@@ -56,15 +59,30 @@ def _store() -> Optional[Any]:
                                         multi_tenant=True))
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def _point_of_store() -> tuple[str, int]:
+    found = socket.getaddrinfo(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), type=socket.SOCK_STREAM)
+    return str(found[0][4][0]), int(found[0][4][1])
+
+
+def _way_to(point: tuple[str, int]) -> str:
+    """The address from which this host reaches another one."""
+    family = socket.AF_INET6 if ":" in point[0] else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as way:
+        way.connect(point)  # sends nothing
+        return str(way.getsockname()[0])
+
+
+def _listener(store: Any, other: str) -> socket.socket:
     """A socket on a free port of the address of this host at which the other ranks reach it: that of the store, or, if
-    the store is elsewhere, the one from which this host reaches it."""
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    the store is elsewhere, the one from which this host reaches it. The name of a host may mean 127.0.1.1 on the host
+    itself, as on Debian; then it is the address from which it reaches another host, which `other` in the store names."""
+    host, port = _point_of_store()
+    is_alone = os.environ.get("LOCAL_WORLD_SIZE", os.environ["WORLD_SIZE"]) == os.environ["WORLD_SIZE"]
+    if ipaddress.ip_address(host.partition("%")[0]).is_loopback and not is_alone:
+        host = _way_to((store.get(other).decode(), port))
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
-        listener.bind((address[0], 0))
+        listener.bind((host, 0))
     except OSError:
-        with socket.socket(family, socket.SOCK_DGRAM) as way:
-            way.connect(address)  # sends nothing
-            listener.bind((way.getsockname()[0], 0))
+        listener.bind((_way_to((host, port)), 0))
     return listener
