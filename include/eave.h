@@ -249,6 +249,9 @@ int eave_is_leaving(void); /* not collective */
  *     optimizer-settings=…, schedule=…   the same, with the learning rate; for the header of metrics.jsonl
  *     log-every=1   steps for each line of metrics.jsonl
  *     overwrite=on   replaces the run that is in the directory; otherwise the directory must be new or empty
+ *     resume=on   goes on with the run in the directory, if the averager goes on from a state that was saved while that
+ *                 run was recorded. Later steps are cut from the record, so each step is there once. If nothing has
+ *                 been saved, a run that was cut short begins anew
  * Returns 73 if the directory cannot be used, or another run writes there. Close the run before its averager. */
 int eave_run_open(const char* directory, const char* settings, eave_averager* averager, eave_run** run);
 /* The mean loss of this rank's samples in the step that is under way, or else in the last one. Without it, the loss is

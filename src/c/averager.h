@@ -79,6 +79,15 @@ class Averager {
   };
   Restored restore(const std::vector<std::string_view>& states);
   std::optional<Restored> load(const std::filesystem::path& directory);  // nullopt: there is no checkpoint
+  // What a job goes on from: the progress that this rank saved (a new rank: rank 0), the number of ranks that saved,
+  // and the directory of the checkpoint, which is empty if the state came as bytes.
+  struct Former {
+    TrainingProgress progress;
+    int ranks = 0;
+    std::filesystem::path directory = {};
+  };
+  // nullopt: nothing has been restored.
+  const std::optional<Former>& former() const { return former_; }
 
   // Not collective.
   const std::string& description() const { return description_; }
@@ -196,6 +205,7 @@ class Averager {
   bool is_judged_ = false;                       // a consensus has differed from the start
   bool is_told_untrained_ = false;               // a warning has said that the consensus has not
   Hash128 first_;                                // hash of the parameters that all ranks began with
+  std::optional<Former> former_;
   std::string description_;
   SaveLock save_lock_;  // of rank 0
 };

@@ -1,6 +1,8 @@
 // Follows the steps of an Averager.
 #pragma once
 
+#include "eave/checkpoint.h"
+#include "eave/transport.h"
 #include "eave/update_steps.h"
 
 namespace eave {
@@ -16,6 +18,8 @@ class StepObserver {
   virtual void before_consensus() = 0;
   // `distance`: ‖x − c‖ / ‖c‖ of this rank's parameters x from the consensus c.
   virtual void after_consensus(double distance) = 0;
+  // Collective. Adds to `progress`, which is saved, what has been observed so far; its samples are equal on all ranks.
+  virtual void before_save(Transport& transport, TrainingProgress& progress) = 0;
   virtual void averager_is_gone() = 0;
 };
 

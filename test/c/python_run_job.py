@@ -60,6 +60,38 @@ def train_in_turns(directory, x, y):
         assert torch.allclose(both, mean.flatten(), atol=1e-6), (both, mean)
 
 
+def train_with_a_break(directory, x, y):
+    """An exception ends the first part after more steps than it saved. The second part takes these again, and the third,
+    which has nothing left to do, ends the run as it was."""
+    def train_part(end):
+        torch.manual_seed(SEED)
+        model = torch.nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with eave.Averager(model, optimizer, "easgd", tau=4) as averager:
+            averager.load(directory)
+            if averager.steps:
+                refuse(lambda: eave.Run(directory, averager, overwrite=True), 64, "resume=True")
+            with eave.Run(directory, averager, batch=BATCH, train_samples=len(x), resume=True) as run:
+                for step in range(averager.steps + 1, end + 1):
+                    optimizer.zero_grad()
+                    loss = torch.nn.functional.cross_entropy(model(x[:BATCH]), y[:BATCH])
+                    loss.backward()
+                    averager.step()
+                    run.step(loss=loss)
+                    if step % 10 == 0:
+                        averager.save(directory)
+                        with averager.consensus():
+                            run.evaluate(accuracy=step / 100)
+                if end < STEPS:
+                    raise KeyError("a break")
+
+    for end in (STEPS // 2 + 3, STEPS, STEPS):
+        try:
+            train_part(end)
+        except KeyError:
+            assert end < STEPS
+
+
 def main():
     torch.manual_seed(SEED)
     x = torch.randn(256, 4)
@@ -76,8 +108,9 @@ def main():
                 with averager.consensus():
                     refuse(lambda: run.evaluate(accuracy=1.0), 64, "expected perplexity=...")
             refuse(lambda: run.step(loss=1.0), 64, "this run is closed")
-            refuse(lambda: eave.Run(directory, averager), 73, "is not empty; choose another directory, or pass overwrite=True")
+            refuse(lambda: eave.Run(directory, averager), 73, "is not empty; choose another directory, or pass resume=True")
     train_in_turns(pathlib.Path(sys.argv[1]) / "in-turns", x, y)
+    train_with_a_break(pathlib.Path(sys.argv[1]) / "break", x, y)
 
 
 main()

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 _CANNOT_CREATE = 73  # an exit code of eave
 
 # What the program's messages tell people to type, and what a script writes instead.
-_WORDS = ((", or give --resume to go on with the run in it, --overwrite to replace it", ", or pass overwrite=True to replace "
-           "the run in it"), ("that --overwrite could", "that overwrite=True could"), ("--run-dir ", "run_dir "))
+_WORDS = (("overwrite=on", "overwrite=True"), ("resume=on", "resume=True"),
+          (", or give --resume to go on with the run in it, --overwrite to replace it", ", or pass resume=True to go on with "
+           "the run in it, overwrite=True to replace it"), ("that --overwrite could", "that overwrite=True could"), ("--run-dir ", "run_dir "))
 
 
 class Run:
@@ -42,7 +43,9 @@ class Run:
 
     Collective: all ranks open and close the run with the same arguments. Rank 0 writes. The averager's steps record
     their time, waiting, bytes and samples by themselves, without communication; an evaluation sends all ranks' records
-    to rank 0. The directory must be new or empty, unless overwrite=True replaces the run in it.
+    to rank 0. The directory must be new or empty, unless overwrite=True replaces the run in it, or resume=True goes on
+    with it: after averager.load(), from the step that was saved while the run was recorded, so that each step is there
+    once. If nothing has been saved, a run that was cut short begins anew.
 
     `metric` names the number by which models are compared, besides the loss; better="lower" or "higher" says which of
     its values are better. An accuracy is a share from 0 to 1. `batch` is the number of this rank's samples in a step, for
@@ -57,7 +60,7 @@ class Run:
     def __init__(self, run_dir: Union[str, "os.PathLike[str]", None] = None, averager: Optional[Method] = None, *,
                  metric: str = "accuracy", better: str = "", batch: int = 0, train_samples: int = 0, test_samples: int = 0,
                  every: int = 1, data: str = "", model: str = "", config: Optional[Mapping[str, Any]] = None,
-                 overwrite: bool = False) -> None:
+                 overwrite: bool = False, resume: bool = False) -> None:
         if averager is None:
             raise Error(USAGE, "eave.Run records an averager: eave.Run(run_dir, averager)")
         averager._refuse_closed("eave.Run")
@@ -72,7 +75,7 @@ class Run:
         settings.update({"metric": metric, "better": better or "higher", "log-every": every,
                          "program": os.path.basename(sys.argv[0]) or "python", "python": platform.python_version()})
         known = {"batch": batch, "train-samples": train_samples, "test-samples": test_samples, "data": data, "model": model,
-                 "overwrite": "on" if overwrite else ""}
+                 "overwrite": "on" if overwrite else "", "resume": "on" if resume else ""}
         settings.update({name: value for name, value in known.items() if value})
         lines = "\n".join(f"{name}={_line(value)}" for name, value in sorted(settings.items()))
         was_broken = job.is_broken

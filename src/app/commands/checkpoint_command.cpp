@@ -114,7 +114,7 @@ std::uint64_t bytes_of(const Manifest& manifest) {
 }
 
 std::string samples_of(const Manifest& manifest) {
-  return is_of_averager(manifest) ? "-" : std::to_string(manifest.samples);
+  return manifest.samples == 0 ? "-" : std::to_string(manifest.samples);
 }
 
 // Damage that the manifest and the sizes of files show; "" if there is none.

@@ -44,17 +44,37 @@ void require_score(const Metric& metric, const char* what, const char* whose, do
                                       "; expected a share from 0 to 1");
 }
 
+// Refuses what would lose a checkpoint or the record of a run without anybody having asked for it.
+void refuse_loss(const OutputFolder& folder, const RunSettings& settings, const Averager& averager) {
+  const std::optional<Averager::Former>& former = averager.former();
+  const std::filesystem::path checkpoints = folder.path() / kCheckpoints;
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ExitCode::kUsage, "--run-dir " + folder.path().string() + ": " + why);
+  };
+  std::error_code error;
+  if (settings.overwrite && former && std::filesystem::equivalent(checkpoints, former->directory, error))
+    refuse(
+        "overwrite=on would remove the checkpoint that this averager goes on from; give resume=on in its place, so "
+        "that the run in the directory goes on");
+  if (!settings.resume || !holds_run(folder.path())) return;
+  if (former && former->progress.samples == 0)
+    refuse(
+        "the averager goes on from a state that was saved while no run was recorded, so the run in the directory "
+        "cannot go on; give another directory");
+  if (!former && holds_checkpoints(folder))
+    refuse(
+        "resume=on, but the averager has loaded no checkpoint; load it before the run is opened, or give "
+        "overwrite=on to begin anew");
+}
+
 }  // namespace
 
 struct RunRecorder::Files {
   // The directory exists. The lock comes first: nobody else may write there meanwhile.
-  Files(const OutputFolder& run, bool overwrite, const Averager& averager)
+  Files(const OutputFolder& run, const Averager& averager)
       : folder(run),
         lock(run, kRunLock, "--run-dir " + run.path().string()),
-        stragglers(averager.ranks(), averager.traits().exchanges_together) {
-    prepare_run_directory(run, overwrite);
-    metrics.emplace(run / "metrics.jsonl", warn);
-  }
+        stragglers(averager.ranks(), averager.traits().exchanges_together) {}
 
   OutputFolder folder;
   DirectoryLock lock;
@@ -78,21 +98,58 @@ RunRecorder::RunRecorder(Transport& transport, Averager& averager, const std::st
       throw Error(ExitCode::kUsage, "another run records this averager; close that one first");
     settings_ = parse_run_settings(settings, averager.given_settings(), averager.settings());
   });
-  let_first_judge(transport, [&] { begin_files(directory); });
+  const std::vector<std::string> steps = transport.gather(std::to_string(averager.steps()));
+  let_first_judge(transport, [&] {
+    std::vector<std::int64_t> numbers;
+    for (const std::string& each : steps) numbers.push_back(std::stoll(each));
+    begin_files(OutputFolder(directory), numbers);
+  });
+  is_evaluated_ = !transport.broadcast_text(evaluation_ ? "evaluated" : "").empty();
   write_header(transport);
-  records_.emplace(averager, settings_);
+  TrainingProgress progress = goes_on() ? averager.former()->progress : TrainingProgress();
+  if (evaluation_) progress.seconds = std::max(progress.seconds, evaluation_->seconds);  // it came after the save
+  records_.emplace(averager, settings_, progress);
   averager.observe(this);
+}
+
+// Whether the averager goes on from steps that a run has recorded.
+bool RunRecorder::goes_on() const {
+  return settings_.resume && averager_->former() && averager_->former()->progress.samples > 0;
 }
 
 RunRecorder::~RunRecorder() {
   if (averager_ && averager_->is_observed_by(this)) averager_->observe(nullptr);
 }
 
-void RunRecorder::begin_files(const std::string& directory) {
-  const OutputFolder folder(directory);
+// Rank 0 calls it. `steps`: of all ranks. A run that was killed before its first checkpoint begins anew.
+void RunRecorder::begin_files(const OutputFolder& folder, const std::vector<std::int64_t>& steps) {
+  refuse_loss(folder, settings_, *averager_);
+  const bool is_cut_short = settings_.resume && state_of_run(folder.path()) == RunState::kBegun;
+  const bool is_reopened = goes_on() && holds_run(folder.path());
   create_run_directory(folder, settings_.overwrite);
-  files_ = std::make_unique<Files>(folder, settings_.overwrite, *averager_);
+  files_ = std::make_unique<Files>(folder, *averager_);
+  if (is_reopened) {
+    const Averager::Former& former = *averager_->former();
+    settings_.config["resume"] = former.ranks == averager_->ranks() ? "auto" : "elastic";
+    evaluation_ =
+        reopen_run_directory(folder, {.samples = former.progress.samples, .metric = settings_.metric, .steps = steps});
+  } else {
+    prepare_run_directory(folder, settings_.overwrite || is_cut_short);
+  }
+  files_->metrics.emplace(folder / "metrics.jsonl", warn);
   write_config(folder / "config.json", settings_.config);
+}
+
+void RunRecorder::before_save(Transport& transport, TrainingProgress& progress) {
+  records_->before_save();
+  gather(transport);
+  if (files_) {
+    if (const std::string failure = files_->metrics->flush(); !failure.empty()) warn(failure);
+  }
+  progress.samples = std::stoll(transport.broadcast_text(std::to_string(records_->samples())));
+  progress.seconds = records_->seconds();
+  progress.waiting = records_->waiting();
+  progress.bytes = records_->bytes();
 }
 
 void RunRecorder::write_header(Transport& transport) {

@@ -49,13 +49,15 @@ class RunRecorder final : public StepObserver {
   void after_step(const Step& step, bool is_left_out) override;
   void before_consensus() override { records_->before_consensus(); }
   void after_consensus(double distance) override { distance_ = distance; }
+  void before_save(Transport& transport, TrainingProgress& progress) override;
   void averager_is_gone() override { averager_ = nullptr; }
 
  private:
   struct Files;   // of rank 0
   struct Report;  // of one rank
   Report report() const;
-  void begin_files(const std::string& directory);
+  bool goes_on() const;
+  void begin_files(const OutputFolder& folder, const std::vector<std::int64_t>& steps);
   void write_header(Transport& transport);
   std::vector<Report> gather(Transport& transport, const std::optional<ModelScore>& own = {});
   void require_scores(const ModelScores& scores, int rank) const;

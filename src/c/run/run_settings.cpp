@@ -82,6 +82,10 @@ RunSettings parse_run_settings(const std::string& text, const AveragerSettings& 
   settings.batch = count_in(config, "batch", 1, 0);
   settings.every = count_in(config, "log-every", 1, 1);
   settings.overwrite = setting_in(config, "overwrite") == "on";
+  settings.resume = setting_in(config, "resume") == "on";
+  if (settings.overwrite && settings.resume)
+    refuse_setting("overwrite=on and resume=on contradict each other; give one");
+  config.erase("resume");
   config.emplace("program", "not named");
   add_options(config, given, defaults);
   return settings;

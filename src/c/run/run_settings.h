@@ -18,7 +18,8 @@ struct RunSettings {
   std::int64_t train_samples = 0, test_samples = 0;
   std::int64_t batch = 0;  // samples of each rank in a step whose samples are not told; 0: not known
   std::int64_t every = 1;  // steps of a line in metrics.jsonl
-  bool overwrite = false;
+  bool overwrite = false;  // the run in the directory is replaced
+  bool resume = false;     // it goes on, if the averager does
 };
 
 using AveragerSettings = std::vector<std::pair<std::string, std::string>>;

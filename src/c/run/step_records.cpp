@@ -16,11 +16,19 @@ StepRecords::Totals StepRecords::Totals::operator-(const Totals& other) const {
   return {waiting - other.waiting, exchanging - other.exchanging, bytes - other.bytes};
 }
 
-StepRecords::StepRecords(const Averager& averager, const RunSettings& settings)
+StepRecords::StepRecords(const Averager& averager, const RunSettings& settings, const TrainingProgress& progress)
     : averager_(averager),
       train_samples_(static_cast<double>(settings.train_samples)),
       batch_(settings.batch),
-      every_(settings.every) {}
+      every_(settings.every),
+      steps_(progress.samples > 0 ? averager.steps() : 0),
+      samples_(progress.samples),
+      bytes_(progress.bytes),
+      nonfinite_(progress.nonfinite),
+      nonfinite_told_(progress.nonfinite),
+      seconds_(progress.seconds),
+      seconds_told_(progress.seconds),
+      waiting_(progress.waiting) {}
 
 StepRecords::Totals StepRecords::totals() const {
   const TransportCounters counters = averager_.counters();

@@ -15,12 +15,14 @@ namespace eave {
 
 class StepRecords {
  public:
-  StepRecords(const Averager& averager, const RunSettings& settings);
+  // `progress`: of the run that goes on; zero if it begins.
+  StepRecords(const Averager& averager, const RunSettings& settings, const TrainingProgress& progress);
 
   // These are called at the moments that StepObserver describes.
   void before_step(const Step& step, bool is_even);
   void after_step(const Step& step, bool is_left_out);
   void before_consensus();
+  void before_save() { complete_step(); }
   // The mean loss of this rank's samples in the step that is under way, or else in the last one. It replaces the
   // loss_sum of the step.
   void set_loss(double mean) { loss_ = mean; }

@@ -84,6 +84,7 @@ TakenState Averager::take_state(std::string_view caller) {
   taken.header.progress.steps = std::stoll(counting_->broadcast_text(std::to_string(step_.index)));
   taken.header.progress.nonfinite = gate_->left_out();
   taken.header.progress.nonfinite_in_a_row = gate_->in_a_row();
+  if (observer_) observer_->before_save(*counting_, taken.header.progress);
   const std::vector<float>& numbers = taken.copies.emplace_back(counts());
   for (const NamedVector& vector : vectors_of(replica_, {}, *communicator_)) {
     const bool is_it = vector.values.data() == consensus.data() && vector.values.size() == consensus.size();
@@ -114,7 +115,9 @@ std::optional<Averager::Restored> Averager::load(const std::filesystem::path& di
   require_same(*counting_, "the directory " + directory.string() + " to load from");
   const std::optional<SavedStates> saved = load_states(*counting_, directory);
   if (!saved) return std::nullopt;
-  return restore_saved(*saved);
+  Restored restored = restore_saved(*saved);
+  former_->directory = directory;
+  return restored;
 }
 
 void Averager::refuse_after_steps(const char* call) {
@@ -200,7 +203,9 @@ Averager::Restored Averager::restore_saved(const SavedStates& saved) {
   replicas_->begin(step_.index);
   replicas_->compare();
   const bool has_own = former == counting_->rank() && former < saved.ranks();
-  return {former, std::string(unpack_bytes((has_own ? saved.mine : saved.first).values(kCaller)))};
+  const StateOfRank& state = has_own ? saved.mine : saved.first;
+  former_ = {state.header.progress, saved.ranks()};
+  return {former, std::string(unpack_bytes(state.values(kCaller)))};
 }
 
 }  // namespace eave

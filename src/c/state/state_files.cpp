@@ -87,7 +87,7 @@ StoredFile file_in(const std::string& text) {
 
 // Collective. The manifest is complete on rank 0 only.
 Manifest gather_manifest(Transport& transport, const TakenState& state, const StoredFile& mine) {
-  Manifest manifest{state.header.progress.steps, 0, state.identity};
+  Manifest manifest{state.header.progress.steps, state.header.progress.samples, state.identity};
   manifest.notes[kWorkers] = std::to_string(state.header.ranks);
   manifest.notes[kStatistics] = "1";
   for (const std::string& text : transport.gather(describe_file(mine))) manifest.files.push_back(file_in(text));

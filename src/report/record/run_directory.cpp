@@ -150,6 +150,9 @@ class KeptReading {
     return parser_.header() ? parser_.header()->config : std::map<std::string, std::string>();
   }
 
+  // The last evaluation that is kept, if it was made after exactly the samples that are kept.
+  std::optional<EvaluationRecord> evaluation() const { return evaluation_; }
+
   Metric metric() const { return parser_.header() ? parser_.header()->metric : kept_.metric; }
 
  private:
@@ -159,9 +162,15 @@ class KeptReading {
     if (std::visit([this](const auto& each) { return is_kept(each); }, taken)) text_.append(line).push_back('\n');
   }
 
-  bool is_kept(const StepLine& line) const { return line[StepLine::kSamples] <= static_cast<double>(kept_.samples); }
-  bool is_kept(const EvaluationRecord& evaluation) const {
-    return evaluation.samples < kept_.samples || (evaluation.samples == kept_.samples && !kept_.is_evaluated_again);
+  bool is_kept(const StepLine& line) const {
+    const auto rank = static_cast<std::size_t>(line[StepLine::kRank]);
+    const bool is_later = rank < kept_.steps.size() && line[StepLine::kStep] > static_cast<double>(kept_.steps[rank]);
+    return !is_later && line[StepLine::kSamples] <= static_cast<double>(kept_.samples);
+  }
+  bool is_kept(const EvaluationRecord& evaluation) {
+    const bool is_last = evaluation.samples == kept_.samples;
+    if (is_last && !kept_.is_evaluated_again) evaluation_ = evaluation;
+    return evaluation.samples < kept_.samples || (is_last && !kept_.is_evaluated_again);
   }
   bool is_kept(const RunSummary&) const { return false; }
   bool is_kept(const FailureLine&) const { return false; }
@@ -183,6 +192,7 @@ class KeptReading {
   LineReader lines_;
   const KeptLines& kept_;
   MetricsParser parser_;
+  std::optional<EvaluationRecord> evaluation_;
   std::string text_, damage_;
 };
 
@@ -265,7 +275,12 @@ void remove_checkpoints(const OutputFolder& checkpoints, const std::string& what
   remove_all(files, what);
 }
 
-void reopen_run_directory(const OutputFolder& run, const KeptLines& kept_lines) {
+bool holds_checkpoints(const OutputFolder& run) {
+  const std::vector<std::string> names = names_of(run.below(kCheckpoints));
+  return std::ranges::any_of(names, [](const std::string& name) { return name.starts_with("step-"); });
+}
+
+std::optional<EvaluationRecord> reopen_run_directory(const OutputFolder& run, const KeptLines& kept_lines) {
   const fs::path file = run.path() / kMetrics;
   KeptReading reading(file, kept_lines);
   const std::string kept = reading.read();
@@ -278,6 +293,7 @@ void reopen_run_directory(const OutputFolder& run, const KeptLines& kept_lines) 
   // These files describe a shorter run, and a summary would mark the run as ended. The resumed run writes new ones.
   for (const char* name : {kSummaryFile, "exchanges.order", "trace.json"}) remove_output(run / name);
   write_file_atomically(run / kMetrics, kept);
+  return reading.evaluation();
 }
 
 RunState state_of_run(const fs::path& path) {

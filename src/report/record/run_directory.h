@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/files/output_path.h"
 #include "eave/recorder.h"
@@ -55,13 +57,19 @@ struct KeptLines {
   std::int64_t samples = 0;         // of all ranks: lines after so many samples are cut
   bool is_evaluated_again = false;  // true: the evaluation after exactly these samples is cut too
   Metric metric = {};               // of the lines that will follow
+  // Steps done by each rank, if ranks count steps as before; later step lines of a rank are cut too. May be empty.
+  std::vector<std::int64_t> steps = {};
 };
 
 // Prepares a run's directory for a resume, so that each step appears once in metrics.jsonl. It cuts the lines of later
 // samples, the end, and an incomplete last line. Only rank 0 calls this.
 // Throws Error: kInputMissing (no metrics.jsonl), kInputOutput, kBadData (a line before the last whole one is damaged
-// or contradicts another, or has another metric). After kBadData nothing was changed.
-void reopen_run_directory(const OutputFolder& run, const KeptLines& kept);
+// or contradicts another, or has another metric). After kBadData nothing was changed. Returns the last evaluation that
+// is kept, if it was made after exactly kept.samples.
+std::optional<EvaluationRecord> reopen_run_directory(const OutputFolder& run, const KeptLines& kept);
+
+// Whether it holds checkpoints.
+bool holds_checkpoints(const OutputFolder& run);
 
 // State of the run in a directory.
 // kFinished: the model and the summary, which is written last, are there. A run that a program with a loop of its own

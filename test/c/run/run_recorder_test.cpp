@@ -246,6 +246,106 @@ TEST(RunRecorder, records_a_failure_as_the_end) {
   EXPECT_EQ(read_run(path_in(place)).why, "it diverged");
 }
 
+// Steps from those of the averager to `last`, evaluated after each third one, and saved after `saved`.
+void train_to(Transport& transport, RecordedRank& rank, RunRecorder& run, int last, int saved,
+              const std::string& into) {
+  while (rank.averager().steps() < last) {
+    const auto step = static_cast<int>(rank.averager().steps()) + 1;
+    rank.step();
+    run.set_loss(step + transport.rank());
+    if (step == saved) rank.averager().save(into, "", 3);
+    if (step % 3 != 0) continue;
+    rank.consensus();
+    run.evaluate(transport, {{1.0 / step, 10.0 / step}, {}, {}, {}});
+  }
+}
+
+class ResumedRun : public testing::TestWithParam<const char*> {
+ protected:
+  // A job that is killed after step 5, if it saved in step 4, or ends after 9.
+  void record(const std::string& place, bool resumes, bool is_killed) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      RecordedRank rank(transport, GetParam());
+      const std::string saved = place + "/checkpoint";
+      if (resumes) {
+        EXPECT_TRUE(rank.averager().load(saved));
+      }
+      RunRecorder run(transport, rank.averager(), place, std::string(kRunSettings) + (resumes ? "\nresume=on" : ""));
+      train_to(transport, rank, run, is_killed ? 5 : 9, is_killed ? 4 : 0, saved);
+      if (is_killed) return;
+      run.close(transport);
+      rank.averager().finish();
+    });
+  }
+};
+
+TEST_P(ResumedRun, has_each_step_and_evaluation_once) {
+  const TemporaryDirectory place;
+  const std::string whole = place.path() / "whole", killed = place.path() / "killed";
+  record(whole, false, false);
+  record(killed, false, true);
+  record(killed, true, false);
+  const RunRecord expected = read_run(whole), run = read_run(killed);
+  EXPECT_EQ(run.end, RunEnd::kFinished);
+  ASSERT_EQ(run.evaluations.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(run.evaluations[i].record.samples, expected.evaluations[i].record.samples);
+    EXPECT_EQ(run.evaluations[i].record.center.accuracy, expected.evaluations[i].record.center.accuracy);
+  }
+  ASSERT_EQ(run.steps.size(), expected.steps.size());
+  for (std::size_t i = 0; i < run.steps.size(); ++i) EXPECT_EQ(run.steps[i].loss, expected.steps[i].loss) << i;
+  EXPECT_EQ(run.summary->steps, 9);
+  EXPECT_EQ(run.summary->samples, 9 * 4 * 2);
+  EXPECT_EQ(run.summary->bytes_per_rank, expected.summary->bytes_per_rank);
+}
+
+TEST_P(ResumedRun, that_had_ended_ends_as_before) {
+  const TemporaryDirectory place;
+  const std::string path = place.path() / "run";
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    for (const bool resumes : {false, true}) {
+      RecordedRank rank(transport, GetParam());
+      if (resumes) rank.averager().load(path + "/checkpoint");
+      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
+      train_to(transport, rank, run, 6, 6, path + "/checkpoint");
+      run.close(transport);
+      rank.averager().finish();
+    }
+  });
+  const RunRecord run = read_run(path);
+  EXPECT_EQ(run.end, RunEnd::kFinished);
+  EXPECT_EQ(run.evaluations.size(), 2u);
+  EXPECT_EQ(run.summary->steps, 6);
+  EXPECT_EQ(run.summary->evaluation.center.accuracy, 10.0 / 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, ResumedRun,
+                         testing::Values("communicator=allreduce lr=0.1", "communicator=easgd tau=2 lr=0.1",
+                                         "communicator=easgd-async async-order=round-robin tau=2 lr=0.1 steps=9"));
+
+TEST(RunRecorder, loses_no_checkpoint_that_nobody_gave_up) {
+  const TemporaryDirectory place;
+  const std::string path = path_in(place), saved = path + "/checkpoint";
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    const auto open = [&](RecordedRank& rank, const std::string& more) {
+      RunRecorder(transport, rank.averager(), path, kRunSettings + more);
+    };
+    RecordedRank first(transport, "communicator=easgd tau=2 lr=0.1");
+    open(first, "\nresume=on");  // nothing is there
+    open(first, "\nresume=on");  // was killed before its first checkpoint
+    first.step();
+    first.averager().save(saved, "", 3);
+    RecordedRank anew(transport, "communicator=easgd tau=2 lr=0.1");
+    expect_error(ExitCode::kUsage, "has loaded no checkpoint", [&] { open(anew, "\nresume=on"); });
+    RecordedRank later(transport, "communicator=easgd tau=2 lr=0.1");
+    later.averager().load(saved);
+    expect_error(ExitCode::kUsage, "would remove the checkpoint", [&] { open(later, "\noverwrite=on"); });
+    expect_error(ExitCode::kUsage, "while no run was recorded", [&] { open(later, "\nresume=on"); });
+    expect_error(ExitCode::kUsage, "contradict each other", [&] { open(later, "\nresume=on\noverwrite=on"); });
+  });
+  EXPECT_TRUE(holds_checkpoints(OutputFolder(path)));
+}
+
 TEST(RunRecorder, notices_that_its_averager_is_gone) {
   const TemporaryDirectory place;
   on_ranks({"loopback", 1}, [&](Transport& transport) {
