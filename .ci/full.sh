@@ -20,31 +20,31 @@ check_asan() { mpi_launch/install_packages build data test && ./test/run --asan 
 
 check_fuzz() { mpi_launch/install_packages fuzz && test/fuzz/run --seconds 60; }
 
-# The program for the checks that follow, as test/run builds it.
-build_program() {
+# Builds eave alone, as test/run builds it.
+build_eave() {
   mpi_launch/install_packages build data test &&
     cmake -S . -B build/test -G Ninja -DEAVE_TESTS=ON -DCMAKE_BUILD_TYPE=Release -DEAVE_WERROR=ON >/dev/null &&
     cmake --build build/test --target eave --parallel "$(nproc)" >/dev/null
 }
 
-check_all_faults() { build_program && test/faults/run --full --eave build/test/eave; }
+check_all_faults() { build_eave && test/faults/run --full --eave build/test/eave; }
 
 check_all_hostile() {
-  mpi_launch/install_packages hostile && build_program || return 1
+  mpi_launch/install_packages hostile && build_eave || return 1
   test/hostile_campaign/install_safetensors.py || true # the campaign says what it went without
   run_or_skip test/hostile --trials 10000 --seed "$(date +%y%m%d)" --eave build/test/eave
 }
 
 # On hosts and in Slurm, with the programs of two other MPIs as well.
 check_all_cluster() {
-  mpi_launch/install_packages cluster && build_program || return 1
+  mpi_launch/install_packages cluster && build_eave || return 1
   local mpi
   for mpi in mpich openmpi5; do run_or_skip test/cluster/build_with "$mpi" || return 1; done
   test/cluster/run --full --eave build/test/eave
 }
 
 # The language model that people may try first.
-check_quickstart_text() { build_program && mpi_launch/quickstart --text --build build/test && test/check_quickstart --text; }
+check_quickstart_text() { build_eave && mpi_launch/quickstart --text --build build/test && test/check_quickstart --text; }
 
 check_clean_root() { run_or_skip test/clean_root bookworm trixie; }
 
@@ -72,7 +72,7 @@ check_wheel() {
 
 # The Python package with other libraries from PyPI: trainers, formats, trackers, and models of Kubernetes' jobs.
 check_addons() {
-  mpi_launch/install_packages build pytorch && build_program && cmake --build build/test --target eave_library model_logits >/dev/null || return 1
+  mpi_launch/install_packages build pytorch && build_eave && cmake --build build/test --target eave_library model_logits >/dev/null || return 1
   install_pytorch
   run_or_skip test/addons/run --install
 }

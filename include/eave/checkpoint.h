@@ -17,7 +17,7 @@ struct CheckpointPlan {
   std::vector<int> ranks_without_access = {};
   std::int64_t every_steps = 0;  // a checkpoint after this many steps; 0 = off
   double every_seconds = 0;      // a checkpoint after this time, by rank 0's clock; 0 = off
-  std::int64_t kept = 3;         // number of newest checkpoints to keep
+  std::int64_t kept = 3;         // newest checkpoints to keep; --keep and save(keep=) have the same default
   std::int64_t keep_every = 0;   // also keeps those after a multiple of this many steps; 0 = off
   // True: if a checkpoint cannot be written, the run ends with AgreedError(kInputOutput). False: rank 0 gets a warning.
   bool is_required = false;

@@ -29,7 +29,8 @@ void warn_without_exchange(const CommunicatorContext& context, std::int64_t firs
 extern const char* const kLocalRate;
 
 // Lines of the card that say which point a method exchanges under Nesterov's momentum. A worker holds y_i, the point
-// ahead at which its next gradient is taken, and not the iterate x_i (Ahead in slice.h). y_i = x_i - lr mu v_i with
+// ahead at which its next gradient is taken, and not the iterate x_i (Ahead in update_steps.h). y_i = x_i - lr mu v_i
+// with
 // --momentum-correction, and x_i - mu v_i without. Some methods exchange the x_i, others the y_i. Each function
 // returns "" if the workers have no Nesterov momentum.
 std::string describe_pulled_iterates(const CommunicatorContext& context);  // easgd and its kin

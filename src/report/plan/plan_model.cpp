@@ -17,8 +17,8 @@ double buckets_of(double bytes) {
 }
 
 // Sizes of a center's shards without --shard-bytes (src/communicator/center/center_layout.h; on slow links
-// src/transport/mpi/mpi_topology.h), and how many shards a worker requests at a time
-// (src/transport/mpi/mpi_requests.h).
+// src/transport/messages/chunk_sizes.h), and how many shards a worker requests at a time
+// (src/transport/messages/requests.h).
 constexpr double kLeastShard = 16 * 1024, kLongestShard = 256 * 1024, kLongestOnSlowLinks = 32 * 1024,
                  kSlowLink = 200e6, kRequestWindow = 8;
 

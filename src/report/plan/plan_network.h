@@ -35,8 +35,8 @@ struct PlanCost {
 };
 
 // The cost of a sum of `bytes` of float32 values over `ranks` ranks, as eave's transports carry it out
-// (src/transport/mpi/mpi_wire.cpp). A sum is a reduce-scatter and an all-gather, with direct messages between all
-// pairs. It is cut into segments of 15 Ki values per rank, or 2 Ki on slow links, whose bytes take longer than the
+// (src/transport/messages/message_wire.h). A sum is a reduce-scatter and an all-gather, with direct messages between
+// all pairs. It is cut into segments of 15 Ki values per rank, or 2 Ki on slow links, whose bytes take longer than the
 // messages.
 //
 // Symbols: p ranks, r on each of h hosts; M bytes; B a link's rate, L its delay; o the time of a message. The model is

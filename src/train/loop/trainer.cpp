@@ -77,7 +77,7 @@ class Loop {
 
   bool can_meet_after(std::int64_t steps) const { return parts_.communicator.next_meeting(steps) == steps; }
 
-  // Looks at every step. A run that follows a recorded order has few enough for that; one that time ends may not.
+  // Checks every step. A replay has few steps; a run that only a time limits may have 10^15.
   void check_meetings() const {
     if (!parts_.communicator.follows_recorded_order()) return;
     for (std::int64_t steps = plan_.first_step + 1; steps < plan_.steps; ++steps) {
@@ -114,7 +114,7 @@ class Loop {
     if (is_last) finish();
     log_.record();
     const bool asks = !is_last && asks_for_budget(index);
-    const bool is_spent = asks && is_budget_spent();
+    const bool is_spent = asks && is_budget_spent_on_any_rank();
     const bool is_due = asks && !is_spent && shares_.is_due(index, reached_);
     if (is_spent || is_due) end_if_diverged();
     if (is_spent) finish();
@@ -221,9 +221,10 @@ class Loop {
     }
   }
 
-  bool is_budget_spent() {
+  // Collective.
+  bool is_budget_spent_on_any_rank() {
     log_.outside_of_training([this] { reached_ = ask_for_costs(parts_.transport, log_.progress()); });
-    return eave::is_budget_spent(plan_, reached_);
+    return is_budget_spent(plan_, reached_);
   }
 
   // Whether all ranks meet after this step.
