@@ -49,7 +49,7 @@ enum {
   EAVE_AVERAGES_GRADIENTS = 1, /* in every step the gradients become the mean over all ranks */
   EAVE_HAS_CENTER = 2,         /* the consensus is a variable of its own: loading a model does not change it */
   EAVE_MOVES_PARAMETERS = 4,   /* the method itself moves the parameters by the gradients: `updates` is never 1 */
-  EAVE_EXCHANGES_TOGETHER = 8  /* every exchange is one of all ranks, after the same steps: equal replicas stay equal */
+  EAVE_EXCHANGES_TOGETHER = 8  /* every exchange has all ranks, after the same steps; so equal replicas stay equal */
 };
 
 typedef struct eave_averager eave_averager;
@@ -146,22 +146,23 @@ int eave_before_update_of(eave_averager* averager, double loss_sum, unsigned cha
  * them, are complete; the caller neither changes nor reads them until eave_before_update returns. If the method
  * averages gradients in this step, their exchange begins while the caller computes the other ones; otherwise nothing
  * happens. Parts come from the end of the vector to its beginning, without gaps. Each rank may cut them differently,
- * and may leave out calls; eave_before_update hands over all that is left. The result has the same bits as without
- * these calls, except the rounding errors that compression keeps of a step that is left out. Not collective. */
+ * and may leave out calls; eave_before_update hands over all that is left. The calls do not change a bit of
+ * the result, with one exception: if a step is left out, the residuals of compression may differ. Not collective. */
 int eave_gradient_ready(eave_averager* averager, size_t first, size_t count);
 /* As eave_before_update_of, for gradients in host memory that lie apart: gradients[k] points to the counts[k] gradients
  * of tensor k, or is null if it has none. The vector given to eave_open has the tensors in this order, without gaps. If
  * the method averages gradients, it gets their mean. Otherwise neither the vector nor the gradients change. The first
  * `tensors` of the `flags` flags are those of the tensors; each further one is only told to all ranks, in a step that
- * averages gradients. *exchanges becomes how often gradients have been exchanged in this step: 0, 1, or 2 if a gradient
- * that eave_gradients_ready had handed over was changed afterwards, on any rank. Then the changed ones count. */
+ * averages gradients. *exchanges becomes how often gradients have been exchanged in this step: 0, 1 or 2. 2 means that
+ * a gradient was changed on any rank after eave_gradients_ready had handed it over: then all gradients were exchanged
+ * again, with the changed values. */
 int eave_before_update_from(eave_averager* averager, double loss_sum, const float* const* gradients,
                             const size_t* counts, size_t tensors, unsigned char* has_gradient, size_t flags,
                             int* exchanges, int* updates);
 /* As eave_gradient_ready, before eave_before_update_from: the gradients of the tensors from index `first` on are
- * complete. They are copied, so the caller may read and change them. Not collective. Collective operations have the
- * same order on all ranks, and these functions begin some: before another collective function within the step, hand
- * over all gradients on all ranks (first = 0), even if some are not complete. */
+ * complete. They are copied, so the caller may read and change them. Not collective. These functions start sums. So
+ * before another collective function within the step, every rank must hand over all gradients (first = 0), complete or
+ * not. Then collective operations keep the same order on all ranks. */
 int eave_gradients_ready(eave_averager* averager, const float* const* gradients, const size_t* counts, size_t tensors,
                          size_t first);
 /* Call it when the parameters have been updated. In steps in which the method exchanges the parameters, and in every
@@ -192,10 +193,11 @@ int eave_mean_of_workers(eave_averager* averager, float* into);
  * samples of this epoch with this seed (--sampling shard). Step t takes the next ranks * batch of them, rank i the i-th
  * part. */
 int eave_shuffle(int64_t* order, size_t count, uint64_t seed, int64_t epoch);
-/* Saving, and going on later. A state is what this rank needs of the parameters, the method (center, outer momentum,
- * residuals of compression, values not sent yet) and the averager's counts. The optimizer's state and everything else
- * of the caller may go along as `caller`, `caller_bytes` bytes. If a job goes on from a state, it takes the same steps,
- * bit by bit, as without the interruption, unless its method depends on timing.
+/* eave_state and eave_save save what a job needs to continue; eave_restore and eave_load restore it. A state is what
+ * this rank needs of the parameters, the method (center, outer momentum, residuals of compression, values not sent yet)
+ * and the averager's counts. The optimizer's state and everything else of the caller may go along as `caller`,
+ * `caller_bytes` bytes. If a job goes on from a state, it takes the same steps, bit by bit, as without the
+ * interruption, unless its method depends on timing.
  *
  * Save between steps, after the first one. Restore before the first step of an averager that was opened with the same
  * options; lr may differ unless rho is given, and steps and the options of checks may. Other options, another method or
@@ -254,8 +256,8 @@ int eave_is_leaving(void); /* not collective */
  *                 been saved, a run that was cut short begins anew
  * Returns 73 if the directory cannot be used, or another run writes there. Close the run before its averager. */
 int eave_run_open(const char* directory, const char* settings, eave_averager* averager, eave_run** run);
-/* The mean loss of this rank's samples in the step that is under way, or else in the last one. Without it, the loss is
- * that of eave_before_update's loss_sum. */
+/* Records the mean loss of this rank's samples. It belongs to the step under way; between steps, to the last one.
+ * Without this call, the loss is that of eave_before_update's loss_sum. */
 int eave_run_loss(eave_run* run, double loss);
 /* Call it between eave_consensus and the next step. Rank 0's numbers count: `loss` and `score`, the value of the
  * metric, are those of the consensus on the test set, and `validation` is a loss and a score on other samples, or null.

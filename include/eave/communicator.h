@@ -174,7 +174,9 @@ double share_replica(Transport& transport, const ReplicaView& replica);
 struct CommunicatorTraits {
   ExchangePattern exchanges = ExchangePattern::kBlockingSums;  // how ranks exchange values while they train
   bool averages_gradients = false;  // a step uses the batches of all ranks, so the learning rate may scale with them
-  bool has_center = false;          // consensus() is a variable of its own, not the replica's parameters
+  // consensus() is not this replica's own parameters. True for each of eave's methods but `allreduce`, also for those
+  // without a center.
+  bool has_center = false;
   // reset_to_center may be called: the next exchange starts from the consensus too.
   bool resets_to_center = false;
   // False: the method itself moves the parameters by the gradients, and updates() is never true. Of the optimizer's

@@ -69,12 +69,12 @@ struct DataSplit {
 };
 
 // Moves this share of the training set to the validation set; `share` is above 0 and below 1. The number of samples is
-// rounded to a whole one. Which samples are moved does not depend on the run's seed. Of a text, windows are moved.
-// Throws Error(kUsage) if either set would be empty.
+// rounded to a whole one. Which samples are moved does not depend on the run's seed. For a text, whole windows are
+// moved. Throws Error(kUsage) if either set would be empty.
 void hold_out(DataSplit& split, double share);
 
 // Replaces `identity` by a hash of the labels of all sets, the class names and the former `identity`. `open` may put
-// other facts into `identity` before, such as file names; of a text, `open` must put a hash of its content there. All
+// other facts into `identity` before, such as file names; for a text, `open` must put a hash of its content there. All
 // ranks and hosts with the same data get the same hash.
 void hash_identity(DataSplit& split);
 

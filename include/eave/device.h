@@ -61,7 +61,7 @@ class DeviceMark {
  public:
   virtual ~DeviceMark() = default;
   virtual bool reached() = 0;
-  virtual void wait() = 0;  // blocks; throws Error where the device has failed
+  virtual void wait() = 0;  // blocks; throws Error if the device has failed
 };
 
 // A boolean result that the device may still be computing.

@@ -7,7 +7,7 @@ namespace eave {
 // the method's option --tau; a method without that option exchanges in every step.
 enum class ExchangePattern {
   kNone,          // ranks exchange nothing
-  kGradientSums,  // in every step, sums of the gradients over all ranks; all but the last run behind backward
+  kGradientSums,  // in every step, sums of the gradients over all ranks; all but the last overlap with backward
   kBlockingSums,  // every tau steps, a sum over all ranks, for which training waits
   kHiddenSums,    // every tau steps, a sum over all ranks, which runs behind the next tau steps
   kTree,          // hidden sums within each host every tau steps, and between hosts every --global-tau steps

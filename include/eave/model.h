@@ -56,7 +56,8 @@ class Model {
   std::string summary() const;                // a table: layer, output shape, parameters
 
   // Fills both arenas, in host memory, with values that depend only on the seed, so they are equal on all ranks.
-  // Weights are normal with variance 1 / fan_in; biases are 0.
+  // Weights are normal with variance 1 / fan_in, or with the deviation that the layer's text gives (`embedding`,
+  // `linear`). Biases are 0.
   void initialise(std::uint64_t seed, Slice parameters, Slice statistics) const;
 
   // Runs forward, loss and backward of one step. Afterwards gradients = weight × ∂(mean loss over the

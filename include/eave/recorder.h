@@ -94,8 +94,8 @@ struct RunSummary {
   std::int64_t tokens = 0;        // `samples` times the tokens of a window; 0 if samples are not text
   double seconds = 0;             // training time of the slowest rank, without evaluations
   double samples_per_second = 0;  // of all ranks together
-  // Of text, on CPUs: FLOP/s of forward and backward for each computing thread of a worker, and its share of the peak
-  // that rank 0 measures at the end of the run.
+  // Set only for text on CPUs: FLOP/s of forward and backward for each computing thread of a worker, and its share of
+  // the peak that rank 0 measures at the end of the run.
   std::optional<double> flops_per_core, share_of_peak;
   std::int64_t bytes_per_rank = 0;     // bytes sent by the rank that sent most
   double waiting_share = 0;            // seconds waiting / seconds, mean over workers

@@ -46,7 +46,8 @@ class GradientFlags {
 };
 
 // Handles steps whose gradient or loss is not finite, as `eave train --on-nonfinite` does: leaves them out and counts
-// them, or ends the job.
+// them, or ends the job. One difference: if only the gradient is not finite, `eave train` leaves out the parameters
+// that it would make non-finite, and the Averager the whole step.
 class FiniteGate {
  public:
   // Reads the options on-nonfinite and nonfinite-limit.

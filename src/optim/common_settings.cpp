@@ -38,7 +38,7 @@ bool decays_as_matrix(const TensorInfo& tensor) { return tensor.shape.size() >= 
 
 OptionSpec weight_decay_option() {
   return {"weight-decay", OptionType::kReal, "0",
-          "sgd: add this times the parameters to the gradient; adamw: shrink the parameters by lr times this"};
+          "sgd: add this times the parameters to the gradient; adamw, muon: shrink the parameters by lr times this"};
 }
 
 OptionSpec weight_decay_of_option() {
@@ -68,8 +68,8 @@ std::string WeightDecay::describe() const {
 }
 
 std::vector<OptionSpec> adam_options() {
-  return {{"adam-beta1", OptionType::kReal, "0.9", "share of the mean gradient that a step keeps"},
-          {"adam-beta2", OptionType::kReal, "0.999", "share of the mean squared gradient that a step keeps"},
+  return {{"adam-beta1", OptionType::kReal, "0.9", "decay of the running mean of gradients"},
+          {"adam-beta2", OptionType::kReal, "0.999", "decay of the running mean of squared gradients"},
           {"adam-epsilon", OptionType::kReal, "1e-8", "term to add to the square root of the mean squared gradient"}};
 }
 

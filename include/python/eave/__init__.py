@@ -13,9 +13,9 @@ VectorAverager does the same for two vectors of float32 (array.array, NumPy, cty
 
 A shared object can add a method: eave.Averager(model, optimizer, "sign-vote", plugin="./sign_vote.so").
 
-Without a launcher there is one rank, and nothing is exchanged. torchrun does not start ranks of MPI: each of its
-processes gets an Error with code 69. mpi4py is not needed. If you use it, import mpi4py.MPI before you call anything of
-eave: it initializes MPI in such a way that both may use it at once.
+Without a launcher there is one rank, and nothing is exchanged. Under torchrun, ranks meet through the job's store and
+send over TCP. mpi4py is not needed. If you use it, import mpi4py.MPI before you call anything of eave: it initializes
+MPI in such a way that both may use it at once.
 
 The library, libeave.so, is looked for within the package, then next to the installed package, and then by the loader. If
 LIBEAVE is set in the environment, its path is used instead. The MPI is one of the ABI with which the library was built:

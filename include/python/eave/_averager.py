@@ -63,10 +63,12 @@ class Averager(ScaledSteps, SavedMethod):
 
     If gradients are averaged, ranks exchange those that backward has finished while it computes the other ones, from the
     second step on. Results are those of overlap=False. If a gradient changes after that (clipping, a GradScaler, another
-    backward), step() exchanges all of them again, and overlap pauses for some steps. The exchange begins in step() if a
-    gradient still lies where the last mean was written (zero_grad(set_to_none=False)), on a GPU, if a parameter is not
-    float32, if begin_step() is given numbers of samples, and if several averagers are open. So it does with compression,
-    unless overlap=True: then an exchange that is repeated changes which rounding errors are kept.
+    backward), step() exchanges all of them again, and overlap pauses for some steps. In these cases nothing overlaps,
+    and the exchange begins in step():
+      - a gradient still lies where the last mean was written (zero_grad(set_to_none=False));
+      - the parameters are on a GPU, or one of them is not float32;
+      - begin_step() is given samples_everywhere, or several averagers are open;
+      - gradients are compressed, unless overlap=True: then a repeated exchange changes which rounding errors are kept.
 
     If a rank gets the signal `leave_on` (SIGUSR1 by default; also several signals), step() raises eave.Leaving on all ranks
     after the same step. It is a SystemExit with code 75, so a program that does not catch it ends with that code. A handler

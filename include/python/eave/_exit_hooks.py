@@ -33,7 +33,7 @@ def is_alone() -> bool:
 
 def _is_told_elsewhere(error: Error) -> bool:
     """Whether another rank prints this error. If all ranks have the error, rank 0 prints it. Before eave_start has
-    succeeded, a rank that does not share the error prints it."""
+    succeeded, another rank prints a shared error, and this rank any other."""
     return error.is_shared and (job.place is None or _rank() > 0)
 
 

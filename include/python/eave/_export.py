@@ -3,8 +3,8 @@ TensorBoard, each through its own library.
 
 Numbers keep all their digits. Names are those of src/report/FORMATS.md with "/" for ".": loss, learning_rate,
 center/accuracy, consensus_distance/mean; the summary's are below summary/. metrics.jsonl counts seconds of training, so
-wall times begin when config.json was written, and evaluations take their time. If the run was resumed, they are right
-since then; what came before is put right in front of it, without the pause.
+wall times begin when config.json was written, and evaluations take their time. If the run was resumed, wall times are
+right from the last resumption on. Earlier records are placed directly before it, and the pause is not shown.
 """
 from __future__ import annotations
 

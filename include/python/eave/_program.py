@@ -127,8 +127,8 @@ class Plan:
 
 def plan(*, lr: float, steps: Optional[int] = None, seconds: Optional[float] = None, seed: int = 1,
          batch: int = 32) -> Plan:
-    """Returns what this run is to do: an object with lr, seed and batch (of each rank), which one iterates over for its
-    steps. Under `eave compare --program` these are compare's; otherwise, and where compare says nothing, the arguments.
+    """Returns a Plan: lr, seed, and batch (samples of each rank). Iterate over it to get the numbers of the steps. Under
+    `eave compare --program` its values are compare's. Values that compare does not give are the arguments.
 
         plan = eave.plan(lr=0.1, steps=600)
         torch.manual_seed(plan.seed)

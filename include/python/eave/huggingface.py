@@ -6,8 +6,8 @@
     Trainer(model, arguments, train_dataset=data.shard(eave.size(), eave.rank()), callbacks=[averaging]).train()
 
 Afterwards the model is the consensus, equal on all ranks: trainer.save_model() and trainer.evaluate() use it. During
-training each rank logs and evaluates its own replica, and rank 0 alone logs and saves. include/examples/own_trainer.py is
-a whole program.
+training each rank evaluates its own replica. Only rank 0 logs and saves. include/examples/own_trainer.py is a whole
+program.
 """
 from __future__ import annotations
 

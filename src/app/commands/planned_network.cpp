@@ -52,7 +52,7 @@ std::vector<OptionSpec> cluster_options() {
   return {
       {"ranks-per-host", OptionType::kInteger, "", "ranks on each host, which share its link (default: as in the run)"},
       {"network-rate", OptionType::kRate, "",
-       "rate of a host's link, of which frames take 7 % (default: the run's, else 10gbit)"},
+       "nominal rate of a host's link; headers and acknowledgements use 7 % of it (default: the run's, else 10gbit)"},
       {"network-delay", OptionType::kSeconds, "",
        "one-way delay of a message between hosts (default: the run's, else 50us)"},
       {"host-rate", OptionType::kRate, "",

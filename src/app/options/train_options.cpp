@@ -136,8 +136,9 @@ std::vector<OptionSpec> fault_options() {
              "if ranks differ in the check of --replica-hash-every, end the run (stop), or copy the majority's bits to "
              "the others (repair)"),
       choice("on-nonfinite", {"skip", "abort", "rollback"}, "skip",
-             "if a step's loss or gradient is not finite: leave the step out and count it (skip), end the run (abort), "
-             "or take all ranks back to the newest checkpoint (rollback); a second return to the same checkpoint ends "
+             "if a step's loss or gradient is not finite: leave out what is not finite and count the step (skip), end "
+             "the run (abort), or take all ranks back to the newest checkpoint (rollback); a second return to the same "
+             "checkpoint ends "
              "the run"),
       {"nonfinite-limit", OptionType::kInteger, "10",
        "skip: end the run as diverged after this many steps in a row of one rank that are not finite"}};
@@ -227,8 +228,8 @@ CommandLine train_command_line() {
   line.add_group(
       "Gradients of a step, and the average of models",
       {{"accumulate", OptionType::kInteger, "1",
-        "passes over parts of --batch whose gradients a step adds up: less memory, and the same gradient up "
-        "to rounding"},
+        "parts of --batch that a step computes one after another, summing their gradients: less memory, and the same "
+        "gradient up to rounding"},
        {"clip-norm", OptionType::kReal, "0",
         "largest norm of the gradient over all parameters; a larger gradient is scaled to it; 0: no "
         "clipping. The gradient is the averaged one if the method averages gradients, else each rank's own"},
@@ -236,8 +237,8 @@ CommandLine train_command_line() {
         "share that a moving average of the consensus keeps in a step, such as 0.999; evaluations score it too, and it "
         "is saved as ema.safetensors; 0: none"},
        {"ema-every", OptionType::kInteger, "10",
-        "steps between two updates of that average, each of which waits for an exchange under way. With a method whose "
-        "ranks do not exchange together, all ranks wait for each other then, and it must be given"}});
+        "steps between two updates of that average. An update waits for an exchange under way. With a method whose "
+        "ranks do not exchange together, it makes all ranks wait for each other; then --ema-every must be given"}});
   std::vector<OptionSpec> rate = Schedule::options();
   rate.push_back(choice("on-drop", {"none", "reset-to-center"}, "none",
                         "step: at each drop of the learning rate, restart workers from the center with new optimizer "

@@ -22,7 +22,8 @@ class Gradients:
     copies them into the vector only if it averages them. On a GPU, and if a gradient is not of float32 in the parameter's
     layout, it is copied here.
 
-    If gradients `may_be_read_again` after an exchange has written to the vector, those that lie there are copied too."""
+    `may_be_read_again`: the library may read the gradients once more, after an exchange has written to the vector. Those
+    that lie in the vector are then copied elsewhere first."""
 
     def __init__(self, parameters: Sequence[torch.nn.Parameter], names: Sequence[str], vector: torch.Tensor) -> None:
         import torch

@@ -19,7 +19,8 @@ _LONGEST_PAUSE = 10  # as a power of two, in steps
 
 def may_overlap(vector: ParameterVector, wanted: Optional[bool], compression: object) -> bool:
     """Whether gradients that are averaged may be handed over early. Not on a GPU, where every part would have to wait for
-    PyTorch's queue. `compression` keeps rounding errors of each exchange, so it only does if the caller asks for it."""
+    PyTorch's queue. With compression, only if the caller sets overlap=True, because a repeated exchange changes which
+    rounding errors are kept."""
     if wanted is None and compression not in (None, "none"):
         return False
     return wanted is not False and size() > 1 and not vector.values.is_cuda and vector.is_float32 and \

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 class ScaledSteps:
     """A GradScaler calls step() of such an object in every step, also if it has found a gradient that is not finite. It
-    leaves the scale by which step() divides the gradients in `grad_scale`; None if it has divided them."""
+    leaves the scale by which step() divides the gradients in `grad_scale`. That is None if the scaler has already divided
+    them."""
 
     _step_supports_amp_scaling = True
     _optimizer: torch.optim.Optimizer

@@ -45,7 +45,7 @@ OptimizerKind describe_optimizer_toy_qhm() {
   return {
       "toy-qhm",
       "a toy: quasi-hyperbolic momentum",
-      {{"toy-beta", OptionType::kReal, "0.9", "share of the mean gradient that a step keeps"},
+      {{"toy-beta", OptionType::kReal, "0.9", "decay of the running mean of gradients"},
        {"toy-nu", OptionType::kReal, "0.7", "share of the mean gradient in a step"}},
       [](const OptimizerContext& context) -> std::unique_ptr<Optimizer> { return std::make_unique<ToyQhm>(context); }};
 }
