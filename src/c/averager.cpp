@@ -96,7 +96,8 @@ void Averager::make_communicator(const std::vector<std::string>& hosts, std::int
     refuse_demands(*communicator_);
   });
   description_ = communicator_->equation();
-  if (has_other_end()) description_ += "\nhere each consensus may be the last, and is that mean";
+  if (has_other_end())
+    description_ += "\nhere each call of consensus returns that mean, because any call may be the last";
   for (const std::string& warning : warnings) {
     description_ += "\nwarning: " + printable(warning);
     if (first_step == 0) warn(warning);

@@ -70,7 +70,7 @@ void Averager::require_equal_steps() {
       if (steps[rank] != steps[0])
         throw Error(ExitCode::kPeerLost, "the ranks are out of step: rank 0 has taken " + steps[0] + " steps, rank " +
                                              std::to_string(rank) + " " + steps[rank] +
-                                             "; all ranks take equally many: give each as many batches");
+                                             "; give each rank the same number of batches");
   });
 }
 
@@ -126,9 +126,9 @@ void Averager::warn_if_untrained(ConstSlice values) {
   if (counting_->rank() != 0) return;
   warn("after " + std::to_string(step_.index) + (step_.index == 1 ? " step" : " steps") +
        " the consensus is still, bit by bit, where it began: it is untrained. " +
-       (traits().has_center ? "The method has exchanged nothing so far that reaches the center: take more steps, or a "
-                              "smaller tau"
-                            : "The optimizer has not moved the parameters that were given to eave"));
+       (traits().has_center && traits().exchanges != ExchangePattern::kNone
+            ? "No exchange has changed it yet: take more steps, or a smaller tau"
+            : "The optimizer has not moved the parameters that were given to eave"));
 }
 
 void Averager::warn_of_few_exchanges() const {

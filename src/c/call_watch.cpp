@@ -58,8 +58,7 @@ bool loads_state(const InterfaceCall& call) {
 std::string advise(const InterfaceCall& one, const InterfaceCall& other) {
   if (loads_state(one) || loads_state(other))
     return "Make averagers and load saved states on all ranks, at the same places of the program";
-  return "All ranks take equally many steps and call the same functions of eave in the same order: give each rank as "
-         "many batches, and let none leave its loop alone";
+  return "Give each rank the same number of batches, and call eave's functions in the same order on all ranks";
 }
 
 }  // namespace

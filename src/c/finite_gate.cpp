@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/divergence_text.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "c/stderr_message.h"
@@ -51,16 +52,14 @@ void FiniteGate::pass(bool is_finite, bool is_of_all, std::int64_t step, double 
   }
   ++left_out_;
   ++in_a_row_;
-  const std::string what = "the gradient or loss of step " + std::to_string(step) + " is not finite" + where;
   if (in_a_row_ < limit_) {
     if (left_out_ == 1 && (rank_ == 0 || !is_of_all))
-      warn(what + "; the step is left out and counted, as further ones are. " + std::to_string(limit_) +
+      warn("the gradient or loss of step " + std::to_string(step) + " is not finite" + where +
+           "; the step is left out and counted, as further ones are. " + std::to_string(limit_) +
            " in a row end the job (nonfinite-limit)");
     return;
   }
-  const std::string text = "training diverged: " + what +
-                           (in_a_row_ > 1 ? ", as in the " + count_text(in_a_row_ - 1, "step") + " before" : "") +
-                           " (learning rate " + number_text(learning_rate) + "); try a smaller one, or warm-up";
+  const std::string text = divergence_text("gradient or loss", step, where, in_a_row_, learning_rate, "a smaller one");
   if (is_of_all) throw AgreedError(ExitCode::kDiverged, text);
   throw Error(ExitCode::kDiverged, text);
 }

@@ -46,7 +46,8 @@ using Function = eave::InterfaceCall::Function;
 int in_session(const std::optional<eave::InterfaceCall>& call, const std::function<void(Transport&)>& work,
                bool here = false) {
   return code_of([&] {
-    if (!session) throw Error(ExitCode::kUsage, "eave_start has not been called, or eave_stop has");
+    if (!session)
+      throw Error(ExitCode::kUsage, "call eave_start first; after eave_stop, a process cannot join a job again");
     here ? session->run_here(call, work) : session->run(call, work);
   });
 }
@@ -109,7 +110,7 @@ const char* eave_error() { return last_error.c_str(); }
 int eave_start(const char* transport) {
   return code_of([&] {
     require(transport, "transport");
-    if (was_started) throw Error(ExitCode::kUsage, "eave_start has been called already; once in a process it can be");
+    if (was_started) throw Error(ExitCode::kUsage, "eave_start was already called; a process may call it once");
     session = new eave::Session(transport);
     was_started = true;
   });

@@ -81,7 +81,7 @@ Session::Session(const std::string& transport) : limit_(limit_of_environment()) 
   if (is_open_) return;
   lock.unlock();
   thread_.join();
-  throw Error(ExitCode::kPeerLost, "the ranks of the job did not come together; why stands on standard error");
+  throw Error(ExitCode::kPeerLost, "the ranks of the job did not meet; an earlier message on standard error says why");
 }
 
 Session::~Session() { close(); }

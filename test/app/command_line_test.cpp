@@ -133,7 +133,7 @@ TEST(CommandLine, what_a_file_would_lose_or_take_literally_is_refused) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"batch = 7\nflip = on\nbatch = 8\n", "--batch is given twice, as 7 and as 8"},
       {"config-dir = x\n", "unknown option --config-dir"},
-      {"batch = 7\nplace = runs/a#1\n", "line 2: 'place = runs/a#1': a # begins a remark"},
+      {"batch = 7\nplace = runs/a#1\n", "line 2: 'place = runs/a#1': # begins a remark"},
       {"place = \"runs/a\"\n", "leave out the quotes"},
       {"place = 'runs/a'\n", "leave out the quotes"},
       {"batch = 7  # \x80 lost\n", "line 1: it is not UTF-8 text"},

@@ -132,8 +132,8 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
 def call(name: str, *arguments: Any) -> None:
     """Calls eave_NAME. Raises its message as an Error, in the words of a Python program."""
     if job.is_stopped and name != "stop":
-        raise Error(USAGE, "eave.stop() has been called, and a process joins its job only once: call it when nothing of "
-                           "eave follows, or leave it out; the end of the program does the same")
+        raise Error(USAGE, "eave.stop() was called, and a process can join a job only once: call stop() after the last use "
+                           "of eave, or not at all; the end of the program does the same")
     if job.hand_over_all and name not in _ALONE:
         job.hand_over_all()
     code = getattr(job.library, "eave_" + name)(*arguments)

@@ -104,7 +104,7 @@ std::vector<std::int64_t> steps_of(const CheckpointRequest& request) {
               "no checkpoint in " + request.directory.string() +
                   (request.values.has("step") ? " of step " + request.values.text("step") : "") +
                   (run.empty() ? "; name the directory of a run that has saved one (its --run-dir)"
-                               : "; the run's directory is asked for: " + run));
+                               : "; give the run's directory instead: " + run));
 }
 
 std::uint64_t bytes_of(const Manifest& manifest) {

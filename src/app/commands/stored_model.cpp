@@ -48,7 +48,7 @@ StoredModel read_checkpointed_model(const std::filesystem::path& checkpoints, st
   CheckpointModel saved = read_checkpoint_model(checkpoints, manifest, model.graph.statistics);
   if (std::ssize(saved.parameters) != model.graph.parameter_size ||
       std::ssize(saved.statistics) != model.graph.statistics_size)
-    throw Error(ExitCode::kBadData, place.string() + ": its vectors are not of the model that it names");
+    throw Error(ExitCode::kBadData, place.string() + ": the sizes of its arrays do not fit the model that it names");
   model.arenas = {std::move(saved.parameters), std::move(saved.statistics)};
   return model;
 }

@@ -45,7 +45,7 @@ std::vector<RunSummary> read_summaries(const std::vector<std::filesystem::path>&
       if (state_of_run(directory) != RunState::kFinished)
         print_warning(directory.string() + ": model.safetensors is missing, so the run's results are not complete");
       if (holds_run(directory) && !has_end(directory))
-        print_warning(directory.string() + ": metrics.jsonl does not have the end that summary.json tells of");
+        print_warning(directory.string() + ": summary.json says that the run ended, but metrics.jsonl has no end line");
     } catch (const Error& unusable) {
       if (directories.size() == 1) throw;
       print_warning(std::string("left out: ") + unusable.what());

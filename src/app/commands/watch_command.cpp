@@ -121,7 +121,7 @@ WatchRequest read_watch_request(const CommandLine& line, const std::vector<std::
   const std::string& plot = values.text("plot");
   request.plot = plot == "off" ? WatchPlot::kOff : plot == "accuracy" ? WatchPlot::kAccuracy : WatchPlot::kLoss;
   if (values.given("plot") && !request.is_once && request.terminal.columns == 0)
-    throw Error(ExitCode::kUsage, "--plot has no effect where standard output is no terminal, but for --once");
+    throw Error(ExitCode::kUsage, "--plot needs a terminal or --once");
   if (values.given("interval") && request.is_once)
     throw Error(ExitCode::kUsage, "--interval has no effect with --once; leave one out");
   request.interval_seconds = values.given("interval")       ? values.seconds("interval")

@@ -173,9 +173,9 @@ void require_budget_alone(const std::string& budget, const OptionValues& of_run)
   }
   const bool ends_somewhere = budget.starts_with("time") || budget.starts_with("bytes");
   if (ends_somewhere && of_run.text("lr-schedule") != "constant") {
-    throw Error(ExitCode::kUsage, whose + " ends runs at a number of samples that --lr-schedule " +
-                                      of_run.text("lr-schedule") +
-                                      " would have to know before; give epochs or samples");
+    throw Error(ExitCode::kUsage, whose + ": --lr-schedule " + of_run.text("lr-schedule") +
+                                      " needs the run's length in samples, which this budget does not give; give "
+                                      "epochs= or samples=");
   }
 }
 

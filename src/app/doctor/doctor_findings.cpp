@@ -190,7 +190,9 @@ class Judgement {
     } else if (free < kNothing) {
       problem("run-dir", first.place + " has no space left, " + gibibytes(free), ExitCode::kInputOutput);
     } else if (free < kLittle) {
-      note("run-dir", first.place + " has " + gibibytes(free) + " left; a run keeps two checkpoints of each rank");
+      note("run-dir",
+           first.place + " has " + gibibytes(free) +
+               " left; a run keeps 3 checkpoints of each rank (--keep of eave train), and one more while it saves");
     }
     if (without_access.empty() && is_well("run-dir"))
       ok("run-dir", "all ranks see and write " + first.place + ", " + gibibytes(free) + " free");

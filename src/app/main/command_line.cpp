@@ -25,12 +25,11 @@ void require_writable(const OptionValues::Entry& entry) {
   std::string seen = text;  // --print-config shows it on a terminal, where tabs are harmless
   std::ranges::replace(seen, '\t', ' ');
   if (!is_framed && !is_quoted && text.find('#') == std::string::npos && printable(seen) == seen) return;
-  throw Error(ExitCode::kUsage,
-              "--print-config: a configuration file cannot hold --" + entry.spec.name + " '" + text + "' (" +
-                  entry.source +
-                  "): no value in it has a #, a control character, or blanks at its ends, all are UTF-8, and no path "
-                  "begins with a quote; give this one on "
-                  "the command line");
+  throw Error(
+      ExitCode::kUsage,
+      "--print-config: a configuration file cannot hold --" + entry.spec.name + " '" + text + "' (" + entry.source +
+          "), because it contains #, a control character, a blank at an end, or bytes that are not UTF-8, or it "
+          "is a path that begins with a quote; give it on the command line");
 }
 
 constexpr std::array kForms = {

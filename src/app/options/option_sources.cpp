@@ -125,7 +125,7 @@ std::string settings_text(const std::string& content, const std::string& path) {
     if (remark == std::string::npos || equals > remark || remark == equals + 1) continue;
     if (std::isspace(static_cast<unsigned char>(line[remark - 1]))) continue;
     throw Error(ExitCode::kUsage, place + ": '" + std::string(trimmed(line)) +
-                                      "': a # begins a remark, and no value has one; put a blank before a remark");
+                                      "': # begins a remark; put a blank before it. A value cannot contain #");
   }
   return text;
 }

@@ -77,7 +77,8 @@ void plan_comparison(const OptionValues& values, const CommunicatorTraits& trait
   for (const char* name : {"replica-hash-every", "on-replica-fault"}) {
     if (!values.given(name) || (traits.exchanges_together && plan.replica_hash_every > 0)) continue;
     if (!traits.exchanges_together) {
-      refuse_option(values, name, "has no effect: with this communicator nothing is the same bits on all ranks");
+      refuse_option(values, name,
+                    "has no effect: only methods whose ranks all exchange together are compared; leave it out");
     }
     if (std::string(name) == "on-replica-fault")
       refuse_option(values, name, "has no effect: --replica-hash-every is 0");

@@ -126,8 +126,8 @@ bool Rollback::goes_back(const AgreedError& error) {
     throw AgreedError(ExitCode::kDiverged, std::string(error.what()) + "; there is no checkpoint to go back to");
   const std::string where = "the checkpoint of step " + std::to_string(found->manifest.step);
   if (found->manifest.step <= step_) {
-    throw AgreedError(ExitCode::kDiverged, std::string(error.what()) + "; the run had gone back to " + where +
-                                               " before, and came to the same");
+    throw AgreedError(ExitCode::kDiverged, std::string(error.what()) + "; the run already went back to " + where +
+                                               " once, and diverged again");
   }
   step_ = found->manifest.step;
   ++times_;

@@ -96,7 +96,7 @@ void RankGuard::finish() {
   for (const auto start = SteadyClock::now(); !watchdog_->has_left();) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     if (limit_ > 0 && SteadyClock::now() - start > std::chrono::duration<double>(limit_))
-      throw Error(ExitCode::kPeerLost, "this rank is through, and others have not been for --limit-step");
+      throw Error(ExitCode::kPeerLost, "this rank has finished, but other ranks have not within --limit-step");
   }
 }
 

@@ -235,7 +235,7 @@ void TrainingJob::plan_drops() {
   if (!traits_.resets_to_center) {
     throw Error(ExitCode::kUsage,
                 "--on-drop reset-to-center has no effect with --communicator " + values_.text("communicator") +
-                    ": what it evaluates is no place where its workers could begin anew; that of these is: " +
+                    ": its workers cannot restart from the model that it evaluates. These methods can: " +
                     methods_that_reset());
   }
   constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();

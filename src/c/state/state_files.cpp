@@ -112,7 +112,7 @@ GivenState parse_state(std::string_view bytes) {
   const auto refuse = [](const std::string& why) { throw Error(ExitCode::kBadData, "a state to restore: " + why); };
   Prelude prelude;
   if (!bytes.starts_with(kMagicOfState) || bytes.size() < kMagicOfState.size() + kPrelude)
-    refuse("it does not begin as a state of an averager does");
+    refuse("it is not a state that averager.state_dict() or eave_state wrote");
   std::memcpy(&prelude, bytes.data() + kMagicOfState.size(), kPrelude);
   bytes.remove_prefix(kMagicOfState.size() + kPrelude);
   if (prelude.version != kVersionOfState)
@@ -126,7 +126,7 @@ GivenState parse_state(std::string_view bytes) {
   } catch (const Error& error) {
     refuse(error.what());
   }
-  if (prelude.rank >= given.manifest.files.size()) refuse("it is of no rank of its job");
+  if (prelude.rank >= given.manifest.files.size()) refuse("its rank number is not among the ranks that saved");
   given.rank = static_cast<int>(prelude.rank);
   return given;
 }

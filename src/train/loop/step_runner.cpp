@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "base/options/number_text.h"
+#include "base/divergence_text.h"
 #include "eave/agreement.h"
 #include "eave/update_steps.h"
 #include "guard/leave.h"
@@ -19,9 +19,7 @@ constexpr std::size_t kStepsAhead = 2;
 static_assert(kStepsAhead < kKeptLosses);
 
 std::string describe_divergence(const Step& step, const std::string& what, std::int64_t in_a_row = 1) {
-  return "training diverged: the " + what + " of step " + std::to_string(step.index + 1) + " is not finite" +
-         (in_a_row > 1 ? ", as in the " + count_text(in_a_row - 1, "step") + " before" : "") + " (learning rate " +
-         number_text(step.learning_rate) + "); try a smaller --lr, or warm-up";
+  return divergence_text(what, step.index + 1, "", in_a_row, step.learning_rate, "a smaller --lr");
 }
 
 }  // namespace

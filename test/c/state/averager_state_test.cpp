@@ -195,7 +195,7 @@ TEST(StatesThatDoNotFit, are_refused_by_name_on_all_ranks) {
   refused(
       "the state of rank 1 is missing among the 1 state given", [&](int) { return own(0); }, ExitCode::kUsage);
   refused(
-      "does not begin as a state", [&](int) { return std::vector<std::string_view>{"nothing"}; }, ExitCode::kBadData);
+      "it is not a state that", [&](int) { return std::vector<std::string_view>{"nothing"}; }, ExitCode::kBadData);
   std::string damaged = former.states[1];
   damaged[damaged.size() / 2] ^= 1;
   refused(

@@ -146,7 +146,7 @@ TEST(Options, without_effect_in_this_combination_are_refused_or_warned_about) {
       {"--communicator easgd --on-drop reset-to-center", "the learning rate never drops by a step"},
       {"--communicator easgd --on-drop reset-to-center --lr-schedule cosine",
        "the learning rate never drops by a step"},
-      {"--on-drop reset-to-center --lr-schedule step --lr-step-epochs 1", "that of these is: local-sgd"}};
+      {"--on-drop reset-to-center --lr-schedule step --lr-step-epochs 1", "These methods can: local-sgd"}};
   for (const auto& [words, message] : cases) {
     expect_end(64, place.eave(quick(words)), {message});
   }

@@ -74,7 +74,7 @@ TEST(Checkpoints, refuse_what_means_nothing) {
   expect_told(66, place.eave("checkpoint verify run --step 3"), {"no checkpoint", "of step 3"});
   expect_told(66, place.eave("checkpoint ls nowhere"), {"no checkpoint in nowhere/checkpoint"});
   for (const std::string inside : {"run/checkpoint", "run/checkpoint/step-000007", "run/checkpoint/"}) {
-    expect_told(66, place.eave("checkpoint verify " + inside), {"the run's directory is asked for: ", "/run\n"});
+    expect_told(66, place.eave("checkpoint verify " + inside), {"give the run's directory instead: ", "/run\n"});
   }
   expect_told(64, place.eave("checkpoint ls --stepp 3 run"), {"--stepp", "--step"});
   expect_told(64, place.eave("checkpoint --step 3 ls run"), {"expected ls, verify or export", "before options"});
@@ -251,7 +251,7 @@ TEST(Rollback, ends_a_run_that_comes_to_the_same_again) {
       76,
       place.eave(quick(std::string(kTwo) + "--model \"dense 16; relu; dense 16; dense classes\" --epochs 20 --lr 2 "
                                            "--checkpoint-every 2 --on-nonfinite rollback")),
-      {"back to the checkpoint", "came to the same"});
+      {"back to the checkpoint", "once, and diverged again"});
 }
 
 TEST(Rollback, needs_checkpoints) {
