@@ -2,6 +2,7 @@
 import contextlib
 import itertools
 import os
+import pathlib
 import sys
 import tempfile
 import warnings
@@ -48,6 +49,14 @@ def all_ranks_of_gloo(size=None):
         yield
     finally:
         torch.distributed.destroy_process_group()
+
+
+@contextlib.contextmanager
+def folder_of_all_ranks():
+    """A context with an empty folder, which all ranks share."""
+    with tempfile.TemporaryDirectory() as own:
+        yield pathlib.Path(eave._ranks.text_of_first_rank(own))
+        eave.sum_over_ranks([0.0])
 
 
 def run_cases(names):

@@ -2,7 +2,7 @@
 import copy
 import math
 
-from pytorch_cases import eave, is_same_everywhere, open_averager, torch
+from pytorch_cases import eave, folder_of_all_ranks, is_same_everywhere, open_averager, torch
 from pytorch_models import LOCAL, is_close, loss_of, network, take_steps, train_alone
 
 
@@ -107,3 +107,46 @@ def hold_a_change_of_bf16_between_steps_is_taken_with_master_weights():
         model[0].weight.fill_(0.5)
     take_steps(model, optimizer, averager)
     assert torch.allclose(model[0].weight.float(), torch.full((6, 4), 0.5), atol=0.01)
+
+
+def make_with_masters(kind, seed=None):
+    model = network(seed).to(kind)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    return model, optimizer, open_averager(model, optimizer, master_weights=True)
+
+
+def hold_master_weights_go_on_with_the_same_bits():
+    """The optimizer's state stays float32 in what is saved and in what is loaded."""
+    with folder_of_all_ranks() as folder:
+        for kind in (torch.float16, torch.bfloat16):
+            model, optimizer, averager = make_with_masters(kind)
+            take_steps(model, optimizer, averager)
+            averager.save(folder / str(kind))
+            saved = copy.deepcopy((model.state_dict(), optimizer.state_dict(), averager.state_dict()))
+            assert all(each.dtype == torch.float32 for state in saved[1]["state"].values() for each in state.values())
+            take_steps(model, optimizer, averager)
+            expected = averager._vector.values.clone()
+            averager.close()
+            for by_files_of_ranks in (False, True):
+                model, optimizer, averager = make_with_masters(kind, seed=7)
+                if by_files_of_ranks:
+                    for each, state in zip((model, optimizer, averager), saved):
+                        each.load_state_dict(state)
+                else:
+                    averager.load(folder / str(kind))
+                assert optimizer.param_groups[0]["params"][0] is model[0].weight
+                take_steps(model, optimizer, averager)
+                assert torch.equal(averager._vector.values, expected), (kind, by_files_of_ranks)
+                averager.close()
+
+
+def hold_a_state_that_cannot_be_loaded_leaves_the_optimizer_its_parameters():
+    model, optimizer, averager = make_with_masters(torch.bfloat16)
+    state = optimizer.state_dict()
+    for wrong in ({**state, "param_groups": []}, state):
+        try:
+            optimizer.load_state_dict(wrong)
+        except ValueError:
+            assert wrong is not state
+        take_steps(model, optimizer, averager, 1)
+        assert optimizer.param_groups[0]["params"][0] is model[0].weight

@@ -116,6 +116,7 @@ class Averager(ScaledSteps, SavedMethod):
             self._tell_look_ahead()
         self._hooks = ModelHooks(model, optimizer, before_forward=self._before_forward,
                                  before_optimizer=self._before_optimizer, after_loading=self._after_loading,
+                                 before_loading_optimizer=lambda: self._vector.low.lend_to_load(optimizer),
                                  after_loading_optimizer=self._after_loading_optimizer)
         self._overlap = self._make_overlap(overlap)
         _open.add(self)
@@ -146,6 +147,7 @@ class Averager(ScaledSteps, SavedMethod):
                                "torch.optim.SGD without momentum, with one learning rate, and weight_decay= to both")
 
     def _after_loading_optimizer(self) -> None:
+        self._vector.low.take_back(self._optimizer)
         if self._look_ahead:
             self._look_ahead.update()
 

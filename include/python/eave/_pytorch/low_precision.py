@@ -72,8 +72,17 @@ class LowPrecision:
         try:
             yield
         finally:
-            _exchange(optimizer, self._masters, self.parameters)
+            self.take_back(optimizer)
             self.write()
+
+    def lend_to_load(self, optimizer: torch.optim.Optimizer) -> None:
+        """Call it before the optimizer's load_state_dict, and take_back() after it. PyTorch rounds the state that it loads
+        to the type of the optimizer's parameters, and float16 has no room for the squares of Adam."""
+        _exchange(optimizer, self.parameters[:len(self._masters)], self._masters)
+
+    def take_back(self, optimizer: torch.optim.Optimizer) -> None:
+        """Puts the parameters in the place of master weights that the optimizer has."""
+        _exchange(optimizer, self._masters, self.parameters)
 
 
 def _exchange(optimizer: torch.optim.Optimizer, old: Sequence[torch.nn.Parameter],

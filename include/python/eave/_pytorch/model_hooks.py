@@ -35,11 +35,11 @@ class _Hook:
 class ModelHooks:
     """Calls these functions without arguments: `before_forward` before the model computes in training,
     `before_optimizer` before the optimizer's step, `after_loading` after load_state_dict of the model or a part of it,
-    `after_loading_optimizer` after that of the optimizer."""
+    `before_loading_optimizer` and `after_loading_optimizer` before and after that of the optimizer."""
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, *, before_forward: Callable[[], None],
                  before_optimizer: Callable[[], None], after_loading: Callable[[], None],
-                 after_loading_optimizer: Callable[[], None]) -> None:
+                 before_loading_optimizer: Callable[[], None], after_loading_optimizer: Callable[[], None]) -> None:
         import torch
 
         def forward(module: torch.nn.Module, _: Any) -> None:
@@ -53,6 +53,7 @@ class ModelHooks:
         if hasattr(optimizer, "register_step_pre_hook"):
             self._hooks.append(optimizer.register_step_pre_hook(_Hook(lambda *_: before_optimizer())))
         if hasattr(optimizer, "register_load_state_dict_post_hook"):
+            self._hooks.append(optimizer.register_load_state_dict_pre_hook(_Hook(lambda *_: before_loading_optimizer())))
             self._hooks.append(optimizer.register_load_state_dict_post_hook(_Hook(lambda *_: after_loading_optimizer())))
 
     def remove(self) -> None:

@@ -59,6 +59,7 @@ class ParameterVector:
 
     def _read(self, call: str, is_known: bool) -> None:
         if not is_known:
+            self.low.take_back(self._optimizer)  # an exception in load_state_dict has left it the master weights
             self._refuse_unknown(call)
             self._structure.note()
         if self._list_layout() != self._layout:
