@@ -2,7 +2,7 @@
 import copy
 import math
 
-from pytorch_cases import eave, folder_of_all_ranks, is_same_everywhere, open_averager, torch
+from pytorch_cases import eave, folder_of_all_ranks, is_same_everywhere, open_averager, refused, torch
 from pytorch_models import LOCAL, is_close, loss_of, network, take_steps, train_alone
 
 
@@ -150,3 +150,41 @@ def hold_a_state_that_cannot_be_loaded_leaves_the_optimizer_its_parameters():
             assert wrong is not state
         take_steps(model, optimizer, averager, 1)
         assert optimizer.param_groups[0]["params"][0] is model[0].weight
+
+
+class Scaled(torch.nn.Module):
+    """Its gradients are what it computes with, whatever its parameters are."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(3, dtype=torch.float16))
+
+    def forward(self, x):
+        return (self.weight.float() * x).sum()
+
+
+def hold_a_scaler_divides_gradients_of_master_weights_in_float32():
+    gradients = torch.tensor([2e-8, 4e-8, 1e-6])  # float16 knows no number between 0 and 6e-8
+    for between in (lambda averager: None, lambda averager: averager.average_gradients()):
+        for communicator, options in (("allreduce", {}), LOCAL):
+            model = Scaled()
+            optimizer = torch.optim.SGD(model.parameters(), lr=1e6)
+            averager = open_averager(model, optimizer, communicator, master_weights=True, **options)
+            scaler = torch.amp.GradScaler("cpu", init_scale=65536.0)
+            for _ in range(2):
+                optimizer.zero_grad()
+                scaler.scale(model(gradients)).backward()
+                between(averager)
+                scaler.step(averager)
+                scaler.update()
+            assert torch.allclose(averager._vector.values, -2e6 * gradients, rtol=1e-3), averager._vector.values
+            averager.close()
+
+
+def hold_a_scaler_of_float16_without_master_weights_is_refused():
+    model = Scaled()
+    averager = open_averager(model, torch.optim.SGD(model.parameters(), lr=1.0))
+    scaler = torch.amp.GradScaler("cpu")
+    scaler.scale(model(torch.ones(3))).backward()
+    refused("master_weights=True", lambda: scaler.step(averager))
+    averager.step()

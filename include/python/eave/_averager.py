@@ -250,6 +250,7 @@ class Averager(ScaledSteps, SavedMethod):
             self._average("step", loss_sum)
         else:
             self._vector.low.read_gradients()
+            self._vector.low.unscale_gradients()
         updates, self._updates = bool(self._updates), None
         if updates:
             self._update()
@@ -295,6 +296,7 @@ class Averager(ScaledSteps, SavedMethod):
             self._overlap.end()
         gradients = self._vector.gradients
         has_gradient = gradients.collect(self._is_loaded, not self._is_loaded)
+        self._vector.low.unscale_gradients()
         self._settle()
         if self._vector.values.is_cuda:
             self._updates, exchanges = self._before_update(loss_sum, has_gradient), 1

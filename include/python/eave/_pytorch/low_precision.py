@@ -24,6 +24,7 @@ class LowPrecision:
         self._gradients = [gradient for _, _, gradient in found]
         self._masters = [torch.nn.Parameter(value) for value in self._values] if has_masters else []
         self.has_masters = bool(self._masters)
+        self.factor = 1.0  # by which unscale_gradients() multiplies next; the inverse of a GradScaler's scale
 
     def read(self) -> None:
         """Copies the parameters' values into the vector. A master weight is replaced only where the parameter no longer is
@@ -58,6 +59,14 @@ class LowPrecision:
         for each, gradient in zip(self.parameters, self._gradients):
             if each.grad is not None:
                 gradient.copy_(each.grad)
+
+    def unscale_gradients(self) -> None:
+        """Multiplies the vector's gradients by `factor`. Parameters of float16 have no room for the small ones."""
+        if self.factor != 1.0:
+            for each, gradient in zip(self.parameters, self._gradients):
+                if each.grad is not None:
+                    gradient.mul_(self.factor)
+        self.factor = 1.0
 
     @contextlib.contextmanager
     def lend_masters(self, optimizer: torch.optim.Optimizer) -> Iterator[None]:

@@ -5,8 +5,12 @@ import sys
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Optional
 
+from .._error import USAGE, Error
+
 if TYPE_CHECKING:
     import torch
+
+    from .parameters import ParameterVector
 
 
 class ScaledSteps:
@@ -16,6 +20,7 @@ class ScaledSteps:
 
     _step_supports_amp_scaling = True
     _optimizer: torch.optim.Optimizer
+    _vector: ParameterVector
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
@@ -24,15 +29,25 @@ class ScaledSteps:
         return groups
 
     def _divide_gradients(self) -> None:
-        """Divides the gradients by the scale, if scaler.step(averager) has called and nothing has divided them yet."""
+        """Divides the gradients by the scale, if scaler.step(averager) has called and nothing has divided them yet. Those
+        whose parameters have master weights are divided when they have become float32."""
         import torch
         scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
+        low = self._vector.low
+        low.factor = 1.0
         if scale is None or _has_unscaled(find_scaler(), self._optimizer):
             return
+        if not low.has_masters and any(each.dtype == torch.float16 for each in low.parameters):
+            vars(self).pop("grad_scale")
+            raise Error(USAGE, "scaler.step(averager) divides gradients by the scale, and in float16 the small ones would "
+                               "become 0: make the Averager with master_weights=True, or keep the parameters float32 and "
+                               "compute under torch.autocast", is_shared=True)
         factor = float(scale.double().reciprocal())
+        later = set(map(id, low.parameters)) if low.has_masters else set()
+        low.factor = factor if later else 1.0
         for group in self._optimizer.param_groups:
             for each in group["params"]:
-                if each.grad is not None:
+                if each.grad is not None and id(each) not in later:
                     each.grad.mul_(factor)
 
     def _tell_scaler(self, is_left_out: bool) -> None:
