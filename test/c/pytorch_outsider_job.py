@@ -244,6 +244,39 @@ def hold_another_thread_may_train():
     assert is_same_everywhere(model.parameters())
 
 
+class OfComplexNumbers(torch.nn.Module):
+    """PyTorch gives one of its parameters a gradient with the wrong sign in memory, and a bit that says so."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self.real, self.imaginary = (torch.nn.Parameter(torch.full(shape, value)) for value in (1.0, 2.0))
+
+    def forward(self):
+        return (torch.complex(self.real.squeeze(), self.imaginary.squeeze()).conj() * (3 + 1j)).imag
+
+
+def hold_a_gradient_whose_sign_is_pending_counts_with_it():
+    for shape in ((), (1,)):
+        for communicator, options in (("allreduce", {}), ("allreduce", {"overlap": False}), ("mdownpour", {})):
+            alone = OfComplexNumbers(shape)
+            plain = torch.optim.SGD(alone.parameters(), lr=0.25)
+            model, optimizer, averager = make(communicator, (torch.optim.SGD, {"lr": 0.25}), OfComplexNumbers(shape), **options)
+            for _ in range(3):
+                plain.zero_grad()
+                alone().backward()
+                assert alone.imaginary.grad.is_neg()
+                plain.step()
+                optimizer.zero_grad()
+                model().backward()
+                averager.step()
+            if communicator == "allreduce":
+                assert all(map(torch.equal, model.parameters(), alone.parameters())), (shape, options)
+            else:
+                with averager.consensus():
+                    assert torch.sign(model.imaginary - 2) == torch.sign(alone.imaginary - 2), model.imaginary
+            averager.close()
+
+
 def hold_a_fork_is_no_part_of_the_job_and_does_not_hang():
     model, optimizer, averager = make()
     child = os.fork()

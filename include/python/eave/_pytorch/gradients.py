@@ -36,7 +36,11 @@ class Gradients:
         self._dtypes, self._strides = list(map(_DTYPE, self.parts)), [part.stride() for part in self.parts]
         self._fits = [each.dtype is torch.float32 for each in parameters]
         self._are_apart = not vector.is_cuda
+        # A gradient of one value may be the view of a conjugate: its memory then has the value with the wrong sign. In a
+        # longer gradient such a view skips every second number in memory, which its strides tell.
+        self._of_one_value = [number for number, each in enumerate(parameters) if each.numel() == 1]
         self._strided, self._address, self._stride = torch.strided, torch.Tensor.data_ptr, torch.Tensor.stride
+        self._is_negated = torch.Tensor.is_neg
         self._last: list[tuple[Any, int]] = []  # the gradients after the last step, and their versions
         self._version = vector._version
         self._begin, self._end = vector.data_ptr(), vector.data_ptr() + vector.numel() * vector.element_size()
@@ -74,6 +78,7 @@ class Gradients:
         """Whether the library can read the gradient where it lies, as long as it has to."""
         return self._are_apart and gradient.layout is self._strided and \
             (gradient.dtype, gradient.stride()) == (self._dtypes[number], self._strides[number]) and \
+            not gradient.is_neg() and \
             not (self.may_be_read_again and self._begin <= gradient.data_ptr() < self._end)
 
     def note_place(self, number: int) -> bool:
@@ -118,6 +123,8 @@ class Gradients:
         gradients: list[Any] = [each.grad for each in self._parameters]
         try:
             if list(map(self._stride, gradients)) != self._strides or list(map(_DTYPE, gradients)) != self._dtypes:
+                return []
+            if any(map(self._is_negated, map(gradients.__getitem__, self._of_one_value))):
                 return []
         except (TypeError, AttributeError, RuntimeError):  # one is None, or sparse
             return []
