@@ -7,6 +7,7 @@ import inspect
 import io
 import math
 import os
+import pickle
 import threading
 import time
 
@@ -275,6 +276,13 @@ def hold_a_gradient_whose_sign_is_pending_counts_with_it():
                 with averager.consensus():
                     assert torch.sign(model.imaginary - 2) == torch.sign(alone.imaginary - 2), model.imaginary
             averager.close()
+
+
+def hold_exceptions_of_eave_come_through_a_pickle():
+    """As multiprocessing hands them over: a Pool waits for ever for one that does not."""
+    error = pickle.loads(pickle.dumps(eave.Error(78, "of all", is_shared=True)))
+    assert (type(error), str(error), error.code, error.is_shared) == (eave.Error, "of all", 78, True)
+    assert pickle.loads(pickle.dumps(eave.Leaving())).code == 75
 
 
 def hold_a_fork_is_no_part_of_the_job_and_does_not_hang():

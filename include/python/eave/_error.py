@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Any
 
 USAGE, PEER_LOST, CONFIGURATION = 64, 69, 78  # exit codes, as in eave.h
 
@@ -50,6 +51,10 @@ class Error(RuntimeError):
         super().__init__(printable(message))
         self.code = code
         self.is_shared = is_shared
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that a process of multiprocessing can hand it over."""
+        return type(self), (self.code, str(self), self.is_shared)
 
 
 Error.__module__ = "eave"  # so that tracebacks show the name by which users know it

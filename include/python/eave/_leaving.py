@@ -21,6 +21,9 @@ class Leaving(SystemExit):
     def __init__(self) -> None:
         super().__init__(LEFT)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
+
 
 Leaving.__module__ = "eave"
 
