@@ -52,6 +52,14 @@ def hold_a_state_of_the_sampler_goes_on_with_other_numbers_of_ranks():
     assert [index for step in zip(*of_ranks) for batch in step for index in batch] == order[15:]
 
 
+def hold_fewer_samples_than_ranks_that_a_state_leaves_are_left_out():
+    for left, epoch in ((eave.size() - 1, 1), (eave.size(), 0)):
+        sampler = eave.Sampler(9, 1, seed=5)
+        sampler.load_state_dict({"length": 9, "seed": 5, "epoch": 0, "samples": 9 - left})
+        of_ranks = gather(list(sampler))
+        assert all(each for row in of_ranks for each in row) and sampler.epoch == epoch, of_ranks
+
+
 def hold_what_is_no_dataset_is_refused():
     for length, batch_size in ((0, 1), (5, 0), (5.0, 1)):
         refused("expected a whole number from 1 up", lambda: eave.Sampler(length, batch_size))

@@ -18,7 +18,8 @@ class Sampler:
     than ranks are left for the last step, the step before takes them too, and its batches may have one sample more.
 
     Each loop over it is the next epoch. state_dict() says where it is; after load_state_dict(), also on another number
-    of ranks, the first loop takes the samples that are left of that epoch."""
+    of ranks, the first loop takes the samples that are left of that epoch. If fewer than ranks are left, it leaves them
+    out, and is the next epoch."""
 
     def __init__(self, length: int, batch_size: int, seed: int = 1) -> None:
         load()
@@ -71,7 +72,7 @@ class Sampler:
         if state["length"] != self.length:
             raise Error(USAGE, f"Sampler: the state is of {state['length']} samples, the dataset has {self.length}")
         self.seed = int(state["seed"])
-        is_over = int(state["samples"]) >= self.length
+        is_over = self.length - int(state["samples"]) < size()
         self.set_epoch(int(state["epoch"]) + is_over)
         self._start = 0 if is_over else int(state["samples"])
 
