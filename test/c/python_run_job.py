@@ -53,6 +53,8 @@ def train_in_turns(directory, x, y):
             averager.step()
         refuse(lambda: run.evaluate_workers(lambda scored: {"perplexity": 1.0}), 64, "expected a dict with 'accuracy'")
         averager.save(directory)
+        with averager.consensus():
+            refuse(lambda: run.evaluate_workers(score), 64, "run.evaluate_workers within consensus()")
         run.evaluate_workers(score)
         center, mean, own = called
         assert torch.equal(own, model.weight) and not torch.equal(center, mean) and not torch.equal(own, mean)

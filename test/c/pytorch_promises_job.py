@@ -242,6 +242,7 @@ def hold_steps_by_other_ways_are_refused():
     averager.step()
     with averager.consensus():
         refused("consensus()", averager.step)
+        refused("consensus within consensus()", averager.consensus().__enter__)
         refused("consensus()", lambda: model.load_state_dict(model.state_dict()))
     averager.close()
     optimizer.step()  # after close() the model is the caller's again

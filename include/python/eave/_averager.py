@@ -364,6 +364,8 @@ class Averager(ScaledSteps, SavedMethod):
         checkpoint."""
         import torch
         self._refuse_step_under_way("consensus")
+        if self._is_evaluating:
+            raise Error(USAGE, "consensus within consensus(): the model holds the consensus already; leave the inner one out")
         if Joined.current:
             raise Error(USAGE, "consensus within join(): ranks whose data has ended are not there yet; call it after join()")
         self._take_loaded()
@@ -376,6 +378,9 @@ class Averager(ScaledSteps, SavedMethod):
             yield self._model
 
     def _models_to_score(self) -> list[Callable[[], ContextManager[torch.nn.Module]]]:
+        if self._is_evaluating:
+            raise Error(USAGE, "run.evaluate_workers within consensus(): the model holds the consensus, not this rank's own "
+                               "parameters: call it after that block, or before it")
         return models_to_score(self, self._has(HAS_CENTER))
 
     def _facts_of_run(self) -> dict[str, Any]:
