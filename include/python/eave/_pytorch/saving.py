@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ctypes
-import io
 import os
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
 
@@ -10,6 +9,8 @@ from .._error import USAGE, Error
 from .._library import job
 from .._method import Method
 from .._ranks import rank
+from .agreement import refuse_together
+from .plain import bytes_of, content_of, require_readable, with_plain_numbers
 
 if TYPE_CHECKING:
     import torch
@@ -81,35 +82,6 @@ def _checkpoints_in(run_dir: Union[str, os.PathLike[str]]) -> str:
     return os.path.join(os.fspath(run_dir), "checkpoint")
 
 
-def _bytes_of(content: Any) -> bytes:
-    import torch
-    file = io.BytesIO()
-    torch.save(content, file)
-    return file.getvalue()
-
-
-def _content_of(saved: bytes) -> Any:
-    """Runs no code of the file: it may hold tensors, numbers, text, and lists and dicts of them."""
-    import torch
-    return torch.load(io.BytesIO(saved), map_location="cpu", weights_only=True)
-
-
-def _require_plain(name: str, value: Any) -> None:
-    """Raises an Error unless `value` can be loaded without running code of the file."""
-    import torch
-    if value is None or isinstance(value, (bool, int, float, str, bytes, torch.Tensor)):
-        return
-    if isinstance(value, dict):
-        parts = [*value.keys(), *value.values()]
-    elif isinstance(value, (list, tuple)):
-        parts = list(value)
-    else:
-        raise Error(USAGE, f"save: {name} holds a {type(value).__name__}; expected tensors, numbers, text, and lists and "
-                           "dicts of them, such as a state_dict()")
-    for part in parts:
-        _require_plain(name, part)
-
-
 class _Beside:
     """All that a model and an optimizer need besides the averaged parameters, which lie in `values`: buffers, frozen
     parameters, the optimizer's state and the states of PyTorch's random numbers."""
@@ -175,25 +147,27 @@ class SavedMethod(Method):
         and momentum, what compression has dropped, and the counts of steps. Let each rank save it by torch.save, beside
         the model's state_dict() (for its buffers) and the optimizer's."""
         self._refuse_saving("state_dict")
-        return _States(self).take(_bytes_of(self._look_ahead.values if self._look_ahead else None))
+        return _States(self).take(bytes_of(self._look_ahead.values if self._look_ahead else None))
 
     def load_state_dict(self, state: Union[Mapping[str, Any], Sequence[Mapping[str, Any]]]) -> None:
         """Collective, before the first step, with the state that this rank saved. Load the model's and the optimizer's
         before. With another number of ranks, give each rank the list of the states of all ranks that saved."""
         self._refuse_saving("load_state_dict")
         former, look_ahead = _States(self).restore([state] if isinstance(state, Mapping) else list(state))
-        self._go_on(former, _content_of(look_ahead))
+        self._go_on(former, content_of(look_ahead))
 
     def save(self, run_dir: Union[str, os.PathLike[str]], *, keep: int = 3, **extra: Any) -> None:
         """Collective, after a step. Saves a checkpoint of everything in run_dir/checkpoint/step-N: the model, the optimizer,
         the method, PyTorch's random numbers, and `extra` of each rank (tensors, numbers, text, and lists and dicts of
         them, such as scheduler=scheduler.state_dict()). It is complete and on the disk when this returns. Keeps the
-        newest `keep`."""
+        newest `keep`. Numbers of NumPy become those of Python. Raises an Error on all ranks if load() could not read a
+        value."""
         self._refuse_saving("save")
-        _require_plain("extra", extra)
-        content = {**_Beside(self._model, self._optimizer, self._vector.values).take(), "extra": extra,
-                   "look_ahead": self._look_ahead.values if self._look_ahead else None}
-        _States(self).save(_checkpoints_in(run_dir), _bytes_of(content), keep)
+        beside = with_plain_numbers(_Beside(self._model, self._optimizer, self._vector.values).take())
+        extra = with_plain_numbers(extra)
+        refuse_together(lambda: require_readable(extra=extra, model=beside["model"], optimizer=beside["optimizer"]))
+        content = {**beside, "extra": extra, "look_ahead": self._look_ahead.values if self._look_ahead else None}
+        _States(self).save(_checkpoints_in(run_dir), bytes_of(content), keep)
 
     def load(self, run_dir: Union[str, os.PathLike[str]]) -> Optional[dict[str, Any]]:
         """Collective, before the first step. Restores the newest whole checkpoint of save() and returns its `extra`. Returns
@@ -203,7 +177,7 @@ class SavedMethod(Method):
         former, saved = _States(self).load(_checkpoints_in(run_dir))
         if former == NO_CHECKPOINT:
             return None
-        content: dict[str, Any] = _content_of(saved)
+        content: dict[str, Any] = content_of(saved)
         _Beside(self._model, self._optimizer, self._vector.values).restore(content, former)
         self._go_on(former, content["look_ahead"])
         extra: dict[str, Any] = content["extra"]
