@@ -10,7 +10,7 @@ import time
 from types import TracebackType
 from typing import Any, Optional
 
-from ._error import Error
+from ._error import USAGE, Error
 from ._leaving import close_left_open
 from ._library import job
 from ._ranks import stop
@@ -105,8 +105,17 @@ def _at_exit() -> None:
     elif job.open == 0:
         stop()
     else:
-        print(f"eave: rank {_rank()} ends with an averager open; close() it first, on all ranks, or open it by "
-              "`with eave.Averager(...) as averager:`", file=sys.stderr)
+        _end_with_averager_open()
+
+
+def _end_with_averager_open() -> None:
+    """As in _hook, the lowest rank speaks, and ends the other ones before they do."""
+    if not is_alone():
+        time.sleep(TURN * min(_rank(), MOST_TURNS))
+    print(f"eave: rank {_rank()} ends with an averager open; close() it first, on all ranks, or open it by "
+          "`with eave.Averager(...) as averager:`", file=sys.stderr)
+    if not is_alone():
+        _end_all(USAGE)
 
 
 sys.excepthook = _hook
