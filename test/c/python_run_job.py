@@ -94,6 +94,24 @@ def train_with_a_break(directory, x, y):
             assert end < STEPS
 
 
+def leave(directory):
+    """Ends all further averagers of this job too."""
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with eave.Averager(model, optimizer) as averager:
+        try:
+            with eave.Run(directory, averager, batch=BATCH) as run:
+                for step in range(1000):
+                    optimizer.zero_grad()
+                    model(torch.ones(BATCH, 4)).sum().backward()
+                    averager.step()
+                    if step == 3 and eave.rank() == 1:
+                        eave.ask_to_leave()
+            sys.exit("no rank has left")
+        except eave.Leaving:
+            refuse(lambda: run.step(loss=1.0), 64, "this run is closed")
+
+
 def main():
     torch.manual_seed(SEED)
     x = torch.randn(256, 4)
@@ -113,6 +131,7 @@ def main():
             refuse(lambda: eave.Run(directory, averager), 73, "is not empty; choose another directory, or pass resume=True")
     train_in_turns(pathlib.Path(sys.argv[1]) / "in-turns", x, y)
     train_with_a_break(pathlib.Path(sys.argv[1]) / "break", x, y)
+    leave(pathlib.Path(sys.argv[1]) / "left")
 
 
 main()

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Union
 
 from ._error import USAGE, Error
+from ._leaving import LEFT, is_leaving
 from ._library import call, job
 from ._program import directory_of_run, settings_of_run
 from ._ranks import text_of_first_rank
@@ -55,7 +56,7 @@ class Run:
     metrics.jsonl.
 
     The last step must be evaluated before the run is closed, because the summary is about that evaluation. If an
-    exception leaves the block, the run is recorded as failed."""
+    exception leaves the block, the run is recorded as failed, unless all ranks leave on request."""
 
     def __init__(self, run_dir: Union[str, "os.PathLike[str]", None] = None, averager: Optional[Method] = None, *,
                  metric: str = "accuracy", better: str = "", batch: int = 0, train_samples: int = 0, test_samples: int = 0,
@@ -152,10 +153,13 @@ class Run:
             self._handle = None
 
     def _fail(self, exception: BaseException) -> None:
-        """Not collective. Records that this exception has ended the run."""
+        """Not collective. Records that this exception has ended the run. A run that leaves on request has not failed."""
         if not self._handle:
             return
         handle, self._handle = self._handle, None
+        if isinstance(exception, SystemExit) and is_leaving():
+            job.library.eave_run_fail(handle, LEFT, None)  # without a message it frees the run, and records nothing
+            return
         code = exception.code if isinstance(exception, Error) else 1
         text = str(exception) if isinstance(exception, Error) else f"{type(exception).__name__}: {exception}"
         call("run_fail", handle, code, text.encode())
