@@ -187,6 +187,28 @@ def hold_parameters_without_elements_are_no_hindrance():
     refused("without parameters", lambda: make(model=empty))
 
 
+def hold_buffers_whose_elements_share_memory_take_the_values_of_rank_0():
+    model = network()
+    model.register_buffer("expanded", torch.full((3, 1), eave.rank() + 0.5).expand(3, 4))
+    model.register_buffer("unknown", torch.full((1,), math.nan if eave.rank() == 0 else 1.0).expand(2))
+    model.register_buffer("scalar", torch.tensor(eave.rank()))
+    make(model=model)
+    assert torch.equal(model.expanded, torch.full((3, 4), 0.5)) and model.expanded.stride() == (1, 0)
+    assert model.unknown.isnan().all() and int(model.scalar) == 0
+
+
+def hold_buffers_that_cannot_take_the_values_of_rank_0_are_refused_on_all_ranks():
+    if eave.size() == 1:
+        return
+    for of_rank_1 in (torch.zeros(1).expand(3), torch.zeros(4).as_strided((3, 2), (1, 1))):
+        model = network()
+        model.register_buffer("shared", of_rank_1 if eave.rank() == 1 else torch.rand(of_rank_1.shape))
+        refused("rank 1: 'shared' differs from rank 0's, and its elements share memory", lambda: make(model=model))
+    model = network()
+    model.register_buffer("shared", (torch.zeros if eave.rank() else torch.ones)(3, device="meta" if eave.rank() else "cpu"))
+    refused("rank 1: 'shared' is neither trained nor a dense tensor", lambda: make(model=model))
+
+
 def hold_other_layouts_rates_and_modes_train_the_same_on_all_ranks():
     transposed = network()
     transposed[0].weight = torch.nn.Parameter(torch.randn(4, 6).t())

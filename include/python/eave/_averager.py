@@ -25,7 +25,7 @@ from ._pytorch.saving import SavedMethod
 from ._pytorch.scaler import ScaledSteps
 from ._pytorch.scoring import holding, models_to_score
 from ._pytorch.statistics import refuse_statistics
-from ._pytorch.tensors import list_trained, require_fit, share_others
+from ._pytorch.tensors import list_trained, refuse_unequal, require_fit, require_values, share_others
 from ._pytorch.wrapped import refuse_other_kinds, refuse_wrapped, why_groups_drift
 
 if TYPE_CHECKING:
@@ -93,8 +93,11 @@ class Averager(ScaledSteps, SavedMethod):
         self._statistics = batch_norm_statistics
         refuse_together(lambda: refuse_statistics(batch_norm_statistics), lambda: refuse_wrapped(model),
                         lambda: refuse_optimizer(optimizer), lambda: refuse_stranger(model, optimizer),
-                        lambda: _refuse_second(trained), lambda: require_fit(model, trained))
+                        lambda: _refuse_second(trained), lambda: require_fit(model, trained),
+                        lambda: require_values(model, trained))
         self._vector = ParameterVector(model, optimizer, trained, master_weights)
+        unequal = share_others(model, trained)
+        refuse_together(lambda: refuse_unequal(unequal))
         self._settle()
         self._refuse_what_is_not_finite()
         super().__init__(self._vector.values.data_ptr(), self._vector.gradients.vector.data_ptr(), self._vector.values.numel(),
@@ -109,7 +112,6 @@ class Averager(ScaledSteps, SavedMethod):
         if not self._has(EXCHANGES_TOGETHER) and (reason := why_groups_drift(model, communicator)):
             self.close()
             raise Error(USAGE, reason, is_shared=True)
-        share_others(model, self._vector.trained)
         self._look_ahead: Optional[LookAhead] = None
         if is_nesterov(optimizer) and not self._has(AVERAGES_GRADIENTS):
             self._look_ahead = LookAhead(self._vector.values, self._vector.parameters, optimizer)

@@ -62,6 +62,12 @@ def _span(tensor: torch.Tensor) -> tuple[int, int]:
     return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
 
 
+def _shares_memory(tensor: torch.Tensor) -> bool:
+    """Whether elements of the tensor share memory with each other, as after expand."""
+    begin, end = _span(tensor)
+    return end - begin < tensor.numel() * tensor.element_size()
+
+
 def _refuse_shared_memory(trained: Named, others: Named) -> None:
     """Raises an Error if a trained parameter shares memory with itself or another tensor. The parameter becomes a view
     of another vector, so it would no longer share that memory."""
@@ -72,7 +78,7 @@ def _refuse_shared_memory(trained: Named, others: Named) -> None:
             if each.layout != torch.strided or each.is_meta or each.numel() == 0:
                 continue
             begin, end = _span(each)
-            if is_trained and (end - begin) < each.numel() * each.element_size():
+            if is_trained and _shares_memory(each):
                 _refuse(name, each, "its elements share memory (expand)")
             spans.append((str(each.device), begin, end, name, is_trained))
     spans.sort(key=lambda span: span[:3])
@@ -138,15 +144,49 @@ def require_same_model(model: torch.nn.Module, optimizer: torch.optim.Optimizer,
     require_same("\n".join(lines + _describe_optimizer(optimizer, trained)))
 
 
-def share_others(model: torch.nn.Module, trained: Trained) -> None:
-    """Collective. Replaces the frozen parameters and the buffers by rank 0's."""
+def require_values(model: torch.nn.Module, trained: Trained) -> None:
+    """Raises an Error if a frozen parameter or a buffer cannot be made equal on all ranks."""
     import torch
     for name, each in _others(model, trained):
         if each.layout != torch.strided or each.is_meta:
             raise Error(USAGE, f"'{name}' is neither trained nor a dense tensor with values: it cannot be made equal on "
                                "all ranks; give the model its values before")
+
+
+def share_others(model: torch.nn.Module, trained: Trained) -> list[str]:
+    """Collective. Replaces the frozen parameters and the buffers by rank 0's. Returns the names of those of this rank that
+    cannot take rank 0's values."""
+    import torch
+    wrong = []
+    for name, each in _others(model, trained):
         with torch.no_grad():
             host = each.detach().to("cpu", copy=True).contiguous()
             broadcast(host.data_ptr(), host.numel() * host.element_size())
-            if not torch.equal(each.detach().cpu(), host):
-                each.copy_(host)
+            if not torch.equal(each.detach().cpu(), host) and not _write(each, host):
+                wrong.append(name)
+    return wrong
+
+
+def _write(tensor: torch.Tensor, values: torch.Tensor) -> bool:
+    """Writes the values. Returns False if the tensor does not have them then, because elements share memory."""
+    import torch
+    target, part = tensor.detach(), values
+    if not _shares_memory(tensor):
+        target.copy_(part)
+        return True
+    for dimension, stride in enumerate(tensor.stride()):
+        if stride == 0:  # expand
+            target, part = target.narrow(dimension, 0, 1), part.narrow(dimension, 0, 1)
+    try:
+        target.copy_(part)
+    except RuntimeError:
+        return False
+    written = (each.contiguous().flatten().view(torch.uint8) for each in (tensor.detach().cpu(), values))
+    return torch.equal(*written)  # as bytes, because NaN is not equal to NaN
+
+
+def refuse_unequal(names: list[str]) -> None:
+    """Raises an Error if share_others has returned names."""
+    if names:
+        raise Error(USAGE, f"'{names[0]}' differs from rank 0's, and its elements share memory (expand), so it cannot take "
+                           "rank 0's values: give it memory of its own before, by .clone()")
