@@ -260,6 +260,8 @@ class Averager(ScaledSteps, SavedMethod):
         self._settle()
         self._after_update()
         self._vector.low.write()
+        if not updates:
+            self._vector.forget_gradients_outside()
         self._vector.gradients.end_step()
         self._has_stepped = True
         self._tell_scaler(is_left_out=not updates and not self._has(MOVES_PARAMETERS))

@@ -28,6 +28,8 @@ class ParameterVector:
         self.names = [name for name, _ in self.trained]
         self.parameters = [each for _, each in self.trained]
         self._known = {id(each) for each in self.parameters}
+        moved = {id(each) for group in optimizer.param_groups for each in group["params"]}
+        self._outside = [each for each in self.parameters if id(each) not in moved]
         self.values = flatten(self.parameters)
         self._address = self.values.data_ptr()
         self._parts = parts_of(self.values, self.parameters)
@@ -43,6 +45,13 @@ class ParameterVector:
 
     def holds(self, parameter: torch.Tensor) -> bool:
         return id(parameter) in self._known
+
+    def forget_gradients_outside(self) -> None:
+        """Call it after a step that the optimizer has not taken, perhaps because of a gradient that is not finite. In a
+        parameter that the optimizer does not have it would stay: optimizer.zero_grad() does not reach it, and backward
+        adds to it."""
+        for each in self._outside:
+            each.grad = None
 
     def names_of_not_finite(self) -> Iterator[str]:
         return (name for name, each in self.trained if not _is_finite(each))
