@@ -63,8 +63,9 @@ class Averager(ScaledSteps, SavedMethod):
 
     If gradients are averaged, ranks exchange those that backward has finished while it computes the other ones, from the
     second step on. Results are those of overlap=False. If a gradient changes after that (clipping, a GradScaler, another
-    backward), step() exchanges all of them again, and overlap pauses for some steps. In these cases nothing overlaps,
-    and the exchange begins in step():
+    backward), step() exchanges all of them again, and overlap pauses for some steps. Give overlap=False if a rank
+    leaves out backward in a step, and ranks call sum_over_ranks() or the like between backward and step(). In these cases
+    nothing overlaps, and the exchange begins in step():
       - a gradient still lies where the last mean was written (zero_grad(set_to_none=False));
       - the parameters are on a GPU, or one of them is not float32;
       - begin_step() is given samples_everywhere, or several averagers are open;

@@ -39,7 +39,9 @@ class Overlap:
     has added to it as often as in any step before.
 
     Ranks may hand over at different times. But they must start the sums of gradients before or after another collective
-    call alike. So if backward has begun in this step, such a call first hands over all gradients, complete or not."""
+    call alike. So if backward has begun in this step, such a call first hands over all gradients, complete or not. A rank
+    that leaves out backward in this step would start them later than the other ranks: then the caller must turn overlap
+    off. This rank cannot know it, because a rank may also compute alone in train mode before such a call."""
 
     def __init__(self, vector: ParameterVector, is_in_step: Callable[[], bool], hand_over: Callable[[int], None]) -> None:
         self._gradients, self._is_in_step, self._hand_over = vector.gradients, is_in_step, hand_over
