@@ -94,6 +94,27 @@ def train_with_a_break(directory, x, y):
             assert end < STEPS
 
 
+def load_while_recorded(directory):
+    """The method would begin anew, and the run has recorded the old one."""
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step():
+        optimizer.zero_grad()
+        model(torch.ones(BATCH, 4)).sum().backward()
+        averager.step()
+
+    def record():
+        with eave.Run(directory, averager, batch=BATCH):
+            step()
+            model.load_state_dict(model.state_dict())
+            step()
+
+    with eave.Averager(model, optimizer, "local-sgd", tau=2) as averager:
+        refuse(record, 64, "load before eave.Run is opened")
+        step()
+
+
 def leave(directory):
     """Ends all further averagers of this job too."""
     model = torch.nn.Linear(4, 2)
@@ -131,6 +152,7 @@ def main():
             refuse(lambda: eave.Run(directory, averager), 73, "is not empty; choose another directory, or pass resume=True")
     train_in_turns(pathlib.Path(sys.argv[1]) / "in-turns", x, y)
     train_with_a_break(pathlib.Path(sys.argv[1]) / "break", x, y)
+    load_while_recorded(pathlib.Path(sys.argv[1]) / "loaded")
     leave(pathlib.Path(sys.argv[1]) / "left")
 
 

@@ -177,6 +177,9 @@ class Averager(ScaledSteps, SavedMethod):
         if not self._is_loaded or not self._has(HAS_CENTER):
             return
         require_same(f"load_state_dict of the model of {self._name}")
+        if self._is_recorded:
+            raise Error(USAGE, f"load_state_dict has changed the model, so {self._name} would begin anew, and an eave.Run "
+                               "records it: load before eave.Run is opened", is_shared=True)
         self._is_loaded = False
         if rank() == 0:
             print(f"eave: load_state_dict has changed the model: {self._name} begins anew from rank 0's", file=sys.stderr)

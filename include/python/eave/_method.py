@@ -31,6 +31,7 @@ class Method:
     def __init__(self, parameters: int, gradients: int, count: int, communicator: str, options: dict[str, Option]) -> None:
         start()
         self._why_closed = ""
+        self._is_recorded = False  # by an open Run
         self._began: Optional[Line] = None  # where the step that is under way began
         self._stage = _BETWEEN_STEPS
         self._usual_samples = 1  # of a step whose samples are not told; a Run tells more

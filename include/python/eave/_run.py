@@ -87,6 +87,7 @@ class Run:
                 job.is_broken = was_broken
             raise _in_words(error) from None
         averager._usual_samples = batch or 1
+        averager._is_recorded = True
 
     @property
     def run_dir(self) -> pathlib.Path:
@@ -151,12 +152,14 @@ class Run:
         if self._handle:
             call("run_close", self._handle)
             self._handle = None
+            self._averager._is_recorded = False
 
     def _fail(self, exception: BaseException) -> None:
         """Not collective. Records that this exception has ended the run. A run that leaves on request has not failed."""
         if not self._handle:
             return
         handle, self._handle = self._handle, None
+        self._averager._is_recorded = False
         if isinstance(exception, SystemExit) and is_leaving():
             job.library.eave_run_fail(handle, LEFT, None)  # without a message it frees the run, and records nothing
             return
