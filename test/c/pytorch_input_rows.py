@@ -1,4 +1,5 @@
 """Rows of pytorch_matrix_job.py about what people do unusually: it works, or all ranks get one message."""
+import math
 from unittest import mock
 
 from pytorch_cases import all_ranks_of_gloo, eave, is_same_everywhere, open_averager, refused, run_cases, torch
@@ -32,6 +33,20 @@ def hold_a_forward_of_a_submodule_trains():
             averager.step()
         with averager.consensus():
             assert is_same_everywhere(model.parameters())
+        averager.close()
+
+
+def hold_a_gradient_that_the_optimizer_does_not_clear_ends_no_job():
+    """That of a parameter which requires one, and which the optimizer does not have."""
+    for communicator, options in (("allreduce", {}), LOCAL, ("mdownpour", {})):
+        model = network()
+        optimizer = torch.optim.SGD(model[3].parameters(), lr=0.05)
+        averager = open_averager(model, optimizer, communicator, nonfinite_limit=3, **options)
+        for step in range(8):
+            optimizer.zero_grad()
+            (model(batch(step)).square().mean() * (math.nan if step == 2 else 1)).backward()
+            averager.step()
+        assert averager.steps_left_out == 1 and all(torch.isfinite(each).all() for each in model.parameters()), communicator
         averager.close()
 
 

@@ -2,21 +2,16 @@
 
     pytorch_outsider_job.py        each function hold_... is a case, on any number of ranks
 """
-import collections
 import contextlib
-import enum
 import inspect
 import io
 import math
 import os
 import pickle
-import sys
 import threading
 import time
-import types
-from unittest import mock
 
-from pytorch_cases import all_ranks_of_gloo, eave, folder_of_all_ranks, is_same_everywhere, open_averager, refused, run_cases, torch
+from pytorch_cases import all_ranks_of_gloo, eave, is_same_everywhere, open_averager, refused, run_cases, torch
 
 MOMENTUM = (torch.optim.SGD, {"lr": 0.05, "momentum": 0.9})
 
@@ -303,50 +298,6 @@ def hold_a_gradient_whose_sign_is_pending_counts_with_it():
                 with averager.consensus():
                     assert torch.sign(model.imaginary - 2) == torch.sign(alone.imaginary - 2), model.imaginary
             averager.close()
-
-
-class FakeNumber:
-    """numpy.generic, from which the numbers of NumPy come."""
-
-    def item(self):
-        return self.value
-
-
-class FakeFloat(FakeNumber, float):
-    value = 0.125
-
-
-class Color(enum.IntEnum):
-    RED = 3
-
-
-def hold_numbers_of_other_classes_are_saved_as_those_of_python():
-    with folder_of_all_ranks() as folder:
-        model, optimizer, averager = make()
-        optimizer.param_groups[0]["lr"] = FakeFloat(0.125)
-        take_steps(model, optimizer, averager)
-        state = model.state_dict()
-        with mock.patch.dict(sys.modules, numpy=types.SimpleNamespace(generic=FakeNumber)):
-            averager.save(folder, colors={Color.RED: [Color.RED]}, model=state)
-        averager.close()
-        model, optimizer, averager = make()
-        extra = averager.load(folder)
-        assert type(optimizer.param_groups[0]["lr"]) is float and optimizer.param_groups[0]["lr"] == 0.125
-        assert extra["colors"] == {3: [3]} and {type(each) for each in (*extra["colors"], *extra["colors"][3])} == {int}
-        assert extra["model"]._metadata == state._metadata and all(map(torch.equal, extra["model"].values(), state.values()))
-
-
-def hold_what_could_not_be_loaded_is_not_saved():
-    with folder_of_all_ranks() as folder:
-        model, optimizer, averager = make()
-        take_steps(model, optimizer, averager)
-        counts = collections.defaultdict(int, a=1) if eave.rank() == 0 else {"a": 1}
-        refused("extra['best'][1] is of type defaultdict, which load() cannot read", lambda: averager.save(folder, best=[1, counts]))
-        refused("a key of extra['best'] is of type Point",
-                lambda: averager.save(folder, best={collections.namedtuple("Point", "x")(1): 1}))
-        optimizer.param_groups[0]["pick"] = lambda group: group
-        refused("save: optimizer['param_groups'][0]['pick'] is of type function", lambda: averager.save(folder))
-        assert not list(folder.iterdir())
 
 
 def hold_exceptions_of_eave_come_through_a_pickle():

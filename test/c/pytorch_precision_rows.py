@@ -1,6 +1,11 @@
-"""Rows of pytorch_matrix_job.py about types of numbers: AMP, bfloat16 and float16."""
+"""Rows of pytorch_matrix_job.py about types of numbers: AMP, bfloat16 and float16, and those that a checkpoint holds."""
+import collections
 import copy
+import enum
 import math
+import sys
+import types
+from unittest import mock
 
 from pytorch_cases import eave, folder_of_all_ranks, is_same_everywhere, open_averager, refused, torch
 from pytorch_models import LOCAL, is_close, loss_of, network, take_steps, train_alone
@@ -188,3 +193,53 @@ def hold_a_scaler_of_float16_without_master_weights_is_refused():
     scaler.scale(model(torch.ones(3))).backward()
     refused("master_weights=True", lambda: scaler.step(averager))
     averager.step()
+
+
+def make_with_norm():
+    model = network(norm=lambda: torch.nn.BatchNorm1d(6))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    return model, optimizer, open_averager(model, optimizer)
+
+
+class FakeNumber:
+    """numpy.generic, from which the numbers of NumPy come."""
+
+    def item(self):
+        return self.value
+
+
+class FakeFloat(FakeNumber, float):
+    value = 0.125
+
+
+class Color(enum.IntEnum):
+    RED = 3
+
+
+def hold_numbers_of_other_classes_are_saved_as_those_of_python():
+    with folder_of_all_ranks() as folder:
+        model, optimizer, averager = make_with_norm()
+        optimizer.param_groups[0]["lr"] = FakeFloat(0.125)
+        take_steps(model, optimizer, averager)
+        state = model.state_dict()
+        with mock.patch.dict(sys.modules, numpy=types.SimpleNamespace(generic=FakeNumber)):
+            averager.save(folder, colors={Color.RED: [Color.RED]}, model=state)
+        averager.close()
+        model, optimizer, averager = make_with_norm()
+        extra = averager.load(folder)
+        assert type(optimizer.param_groups[0]["lr"]) is float and optimizer.param_groups[0]["lr"] == 0.125
+        assert extra["colors"] == {3: [3]} and {type(each) for each in (*extra["colors"], *extra["colors"][3])} == {int}
+        assert extra["model"]._metadata == state._metadata and all(map(torch.equal, extra["model"].values(), state.values()))
+
+
+def hold_what_could_not_be_loaded_is_not_saved():
+    with folder_of_all_ranks() as folder:
+        model, optimizer, averager = make_with_norm()
+        take_steps(model, optimizer, averager)
+        counts = collections.defaultdict(int, a=1) if eave.rank() == 0 else {"a": 1}
+        refused("extra['best'][1] is of type defaultdict, which load() cannot read", lambda: averager.save(folder, best=[1, counts]))
+        refused("a key of extra['best'] is of type Point",
+                lambda: averager.save(folder, best={collections.namedtuple("Point", "x")(1): 1}))
+        optimizer.param_groups[0]["pick"] = lambda group: group
+        refused("save: optimizer['param_groups'][0]['pick'] is of type function", lambda: averager.save(folder))
+        assert not list(folder.iterdir())

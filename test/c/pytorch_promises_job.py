@@ -341,24 +341,6 @@ def hold_a_step_that_is_not_finite_is_left_out():
         averager.close()
 
 
-def hold_a_gradient_that_the_optimizer_does_not_clear_ends_no_job():
-    """That of a parameter which requires one, and which the optimizer does not have."""
-    for communicator, options in (("allreduce", {}), ("local-sgd", {"tau": 2}), ("mdownpour", {})):
-        model = TwoHeads(0)
-        optimizer = torch.optim.SGD(model.left.parameters(), lr=0.05)
-        averager = open_averager(model, optimizer, communicator, nonfinite_limit=3, **options)
-        for step in range(8):
-            optimizer.zero_grad()
-            (backward_of_nan if step == 2 else backward)(model, step)
-            averager.step()
-        assert averager.steps_left_out == 1 and all(torch.isfinite(each).all() for each in model.parameters()), communicator
-        averager.close()
-
-
-def backward_of_nan(model, step):
-    (model(batch(step)[0], ("left", "right")) * math.nan).sum().backward()
-
-
 def hold_a_grad_scaler_works_beside_it():
     model, optimizer, averager = make((torch.optim.SGD, {"lr": 0.1}))
     scaler = torch.amp.GradScaler("cpu", init_scale=4.0)

@@ -65,7 +65,7 @@ def _span(tensor: torch.Tensor) -> tuple[int, int]:
 def _shares_memory(tensor: torch.Tensor) -> bool:
     """Whether elements of the tensor share memory with each other, as after expand."""
     begin, end = _span(tensor)
-    return end - begin < tensor.numel() * tensor.element_size()
+    return bool(end - begin < tensor.numel() * tensor.element_size())
 
 
 def _refuse_shared_memory(trained: Named, others: Named) -> None:
@@ -182,7 +182,7 @@ def _write(tensor: torch.Tensor, values: torch.Tensor) -> bool:
     except RuntimeError:
         return False
     written = (each.contiguous().flatten().view(torch.uint8) for each in (tensor.detach().cpu(), values))
-    return torch.equal(*written)  # as bytes, because NaN is not equal to NaN
+    return bool(torch.equal(*written))  # as bytes, because NaN is not equal to NaN
 
 
 def refuse_unequal(names: list[str]) -> None:
