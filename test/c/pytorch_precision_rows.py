@@ -237,7 +237,8 @@ def hold_what_could_not_be_loaded_is_not_saved():
         model, optimizer, averager = make_with_norm()
         take_steps(model, optimizer, averager)
         counts = collections.defaultdict(int, a=1) if eave.rank() == 0 else {"a": 1}
-        refused("extra['best'][1] is of type defaultdict, which load() cannot read", lambda: averager.save(folder, best=[1, counts]))
+        refused("extra['best'][1] is of type defaultdict, which load() cannot read",
+                lambda: averager.save(folder, best=[1, counts]))
         refused("a key of extra['best'] is of type Point",
                 lambda: averager.save(folder, best={collections.namedtuple("Point", "x")(1): 1}))
         optimizer.param_groups[0]["pick"] = lambda group: group
