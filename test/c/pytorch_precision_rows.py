@@ -5,6 +5,7 @@ import enum
 import math
 import sys
 import types
+import warnings
 from unittest import mock
 
 from pytorch_cases import eave, folder_of_all_ranks, is_same_everywhere, open_averager, refused, torch
@@ -101,6 +102,29 @@ def hold_master_weights_keep_steps_that_bf16_rounds_away():
     assert not torch.equal(masters[0].weight[is_large], own[0].weight[is_large])
     assert is_close(masters.float(), full, 4e-3)  # half a unit in the last place of bf16 at 1
     assert optimizer.param_groups[0]["params"][0] is full[0].weight
+
+
+def hold_gradients_of_create_graph_train_as_others():
+    """In bf16, by a scaler, and in another layout than the parameter's, where eave copies them."""
+    for communicator, options in (("allreduce", {}), LOCAL):
+        trained = []
+        for has_graph in (False, True):
+            model = network().bfloat16()
+            model[3].float()
+            model.insert(3, Float())
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            averager = open_averager(model, optimizer, communicator, **options)
+            scaler = torch.amp.GradScaler("cpu", init_scale=4.0)
+            for step in range(4):
+                optimizer.zero_grad()
+                with warnings.catch_warnings(action="ignore"):  # of a cycle between parameters and gradients
+                    scaler.scale(loss_of(model, step)).backward(create_graph=has_graph)
+                model[4].weight.grad = model[4].weight.grad.t().contiguous().t()
+                scaler.step(averager)
+                scaler.update()
+            trained.append([each.detach().clone() for each in model.parameters()])
+            averager.close()
+        assert all(map(torch.equal, *trained)), communicator
 
 
 def hold_a_change_of_bf16_between_steps_is_taken_with_master_weights():

@@ -20,7 +20,7 @@ _VERSION, _DTYPE = attrgetter("_version"), attrgetter("dtype")
 class Gradients:
     """`vector` has a part for each parameter. In host memory the library reads gradients where PyTorch has put them; it
     copies them into the vector only if it averages them. On a GPU, and if a gradient is not of float32 in the parameter's
-    layout, it is copied here.
+    layout, it is copied here. backward(create_graph=True) makes gradients that require gradients, so copies are detached.
 
     `may_be_read_again`: the library may read the gradients once more, after an exchange has written to the vector. Those
     that lie in the vector are then copied elsewhere first."""
@@ -67,12 +67,12 @@ class Gradients:
             self._copies.append(self._copy(number, gradient))
             return int(self._copies[-1].data_ptr())
         if gradient.data_ptr() != self._places[number]:
-            self.parts[number].copy_(gradient)
+            self.parts[number].copy_(gradient.detach())
         return self._places[number]
 
     def _copy(self, number: int, gradient: torch.Tensor) -> torch.Tensor:
         import torch
-        return torch.empty_like(self.parts[number]).copy_(gradient)
+        return torch.empty_like(self.parts[number]).copy_(gradient.detach())
 
     def _is_readable(self, number: int, gradient: torch.Tensor) -> bool:
         """Whether the library can read the gradient where it lies, as long as it has to."""

@@ -52,13 +52,13 @@ class LowPrecision:
         """Rounds the vector's gradients into those of the parameters that have one."""
         for each, gradient in zip(self.parameters, self._gradients):
             if each.grad is not None:
-                each.grad.copy_(gradient)
+                each.grad.detach().copy_(gradient)
 
     def read_gradients(self) -> None:
         """Copies the parameters' gradients back into the vector, if the caller may have changed them."""
         for each, gradient in zip(self.parameters, self._gradients):
             if each.grad is not None:
-                gradient.copy_(each.grad)
+                gradient.copy_(each.grad.detach())
 
     def unscale_gradients(self) -> None:
         """Multiplies the vector's gradients by `factor`. Parameters of float16 have no room for the small ones."""

@@ -48,7 +48,7 @@ class ScaledSteps:
         for group in self._optimizer.param_groups:
             for each in group["params"]:
                 if each.grad is not None and id(each) not in later:
-                    each.grad.mul_(factor)
+                    each.grad.detach().mul_(factor)
 
     def _tell_scaler(self, is_left_out: bool) -> None:
         """Lets the scaler of each rank lower its scale if the step was left out, so that all ranks keep the same one."""
