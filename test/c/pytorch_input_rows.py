@@ -118,5 +118,29 @@ def hold_a_rank_without_a_gradient_is_told_what_to_call():
     refused("computed nothing", averager.average_gradients)
 
 
+def hold_functional_calls_of_the_model_begin_no_step():
+    for kind in (torch.float32, torch.bfloat16):
+        model = network().to(kind)
+        optimizer, averager = make(model)
+        own = dict(model.named_parameters())
+        for values in ({name: each.detach().clone().requires_grad_() for name, each in own.items()},
+                       {name: torch.nn.Parameter(each.detach().clone()) for name, each in own.items()}):
+            torch.func.functional_call(model, values, batch(0).to(kind)).sum().backward()
+
+        def loss(values, x):
+            return torch.func.functional_call(model, values, x).square().mean()
+
+        gradients = torch.func.grad(loss)({name: each.detach() for name, each in own.items()}, batch(0).to(kind))
+        torch.func.vmap(torch.func.grad(lambda x: model(x).sum()))(batch(1).to(kind))
+        with averager.consensus():
+            pass
+        for name, each in own.items():
+            each.grad = gradients[name]
+        averager.step()
+        take_steps(model, optimizer, averager)
+        assert is_same_everywhere(model.parameters())
+        averager.close()
+
+
 if __name__ == "__main__":
     run_cases(globals())

@@ -156,9 +156,10 @@ class Averager(ScaledSteps, SavedMethod):
 
     def _before_forward(self) -> None:
         # If several averagers are open, as those of a GAN, a model may also compute for the sake of the other one's step.
-        # Then its step begins at step().
-        if not self._is_in_step and not self._is_evaluating and len(_open) == 1:
-            self.begin_step()
+        # Then its step begins at step(). So it does if the model has other parameters now: torch.func.functional_call puts
+        # them in for one forward pass, and step() refuses those that stay.
+        if not self._is_in_step and not self._is_evaluating and len(_open) == 1 and self._vector.is_known():
+            self._begin(0, 0, self._vector.read_in_step)
 
     def _before_optimizer(self) -> None:
         if not self._is_updating:
@@ -220,9 +221,12 @@ class Averager(ScaledSteps, SavedMethod):
 
         `samples` are those of this rank in this step, `samples_everywhere` those of all ranks. They are the weights in
         means of gradients. If both are 0, all ranks have the same weight."""
+        self._begin(samples, samples_everywhere, self._vector.read)
+
+    def _begin(self, samples: int, samples_everywhere: int, read: Callable[[str], None]) -> None:
         self._refuse_closed_or_torn("begin_step")
         self._take_loaded()
-        self._vector.read("begin_step")
+        read("begin_step")
         self._settle()
         if Joined.current:
             return Joined.current.begin_step(self, samples, samples_everywhere)
@@ -290,6 +294,7 @@ class Averager(ScaledSteps, SavedMethod):
         if self._is_evaluating:
             raise Error(USAGE, f"{call} within consensus(): the model's values are put back when that ends")
         if not self._is_in_step and not self._vector.gradients.are_new():
+            self._vector.read(call)  # perhaps other parameters have the gradients
             raise Error(USAGE, f"{call}: the model has computed nothing since the last one, as no parameter has a new "
                                "gradient: call it after backward(). A rank without samples calls averager.begin_step(0, "
                                "samples_everywhere) before")

@@ -32,6 +32,13 @@ class _Hook:
         return _make_nothing, ()
 
 
+def _is_in_transform() -> bool:
+    """Whether a transform of torch.func, such as grad or vmap, runs the code that calls this. It has no public name."""
+    import torch
+    functorch = getattr(torch._C, "_functorch", None)
+    return functorch is not None and functorch.peek_interpreter_stack() is not None
+
+
 class ModelHooks:
     """Calls these functions without arguments: `before_forward` before the model computes in training,
     `before_optimizer` before the optimizer's step, `after_loading` after load_state_dict of the model or a part of it,
@@ -43,8 +50,9 @@ class ModelHooks:
         import torch
 
         def forward(module: torch.nn.Module, _: Any) -> None:
-            # In a compiled graph the call would be a break, which fullgraph=True refuses. The step begins at step() then.
-            if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            # In a compiled graph the call would be a break, which fullgraph=True refuses, and torch.func lets nothing change
+            # the values of parameters. The step begins at step() then.
+            if module.training and torch.is_grad_enabled() and not torch.compiler.is_compiling() and not _is_in_transform():
                 before_forward()
 
         self._hooks: list[Any] = [model.register_forward_pre_hook(_Hook(forward))]

@@ -59,7 +59,12 @@ class ParameterVector:
     def read(self, call: str) -> None:
         """Makes `values` those of the parameters, wherever they lie now. Raises an Error if the model no longer is the one
         that the vector was made of."""
-        self._read(call, self._structure.is_known())
+        self._read(call, self.is_known())
+
+    def is_known(self) -> bool:
+        """Whether the model still has the parameters that the vector was made of. Within torch.func.functional_call it has
+        others."""
+        return self._structure.is_known()
 
     def read_in_step(self, call: str) -> None:
         """As read, after a read at the beginning of the step. Modules that have come since are found by the next read: the
