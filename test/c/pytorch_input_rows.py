@@ -142,5 +142,17 @@ def hold_functional_calls_of_the_model_begin_no_step():
         averager.close()
 
 
+def hold_another_default_device_changes_nothing():
+    model = torch.nn.Sequential(torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 3))
+    model[0].num_batches_tracked = None  # as an older checkpoint has it
+    optimizer, averager = make(model, LOCAL[0], batch_norm_statistics="average", **LOCAL[1])
+    take_steps(model, optimizer, averager)
+    with torch.device("meta"):
+        state = averager.state_dict()
+        with averager.consensus():
+            merged = [each.clone() for each in model.buffers()]
+    assert state["state"].device.type == "cpu" and is_same_everywhere(merged)
+
+
 if __name__ == "__main__":
     run_cases(globals())

@@ -45,7 +45,7 @@ class _States:
         import torch
         found = _Bytes()
         self._call("state", caller, len(caller), *found.references())
-        state = torch.empty(found.count.value, dtype=torch.uint8)
+        state = torch.empty(found.count.value, dtype=torch.uint8, device="cpu")
         ctypes.memmove(state.data_ptr(), found.place, found.count.value)
         return {_STATE: state}
 

@@ -47,7 +47,7 @@ def statistics_of_all_ranks(model: torch.nn.Module) -> Iterator[None]:
     if not found:
         yield
         return
-    columns = [[mean.double(), variance.double() + mean.double() ** 2, torch.zeros(1) if count is None else count.view(1)]
+    columns = [[mean.double(), variance.double() + mean.double() ** 2, mean.new_zeros(1) if count is None else count.view(1)]
                for mean, variance, count in found]
     parts = [part.detach().to("cpu", torch.float64).flatten() for column in columns for part in column]
     means = torch.split(_mean_over_ranks(torch.cat(parts)), [part.numel() for part in parts])
