@@ -218,6 +218,14 @@ def hold_optimizers_that_do_not_fit_are_refused():
     eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1), "mdownpour", weight_decay=0.1).close()
 
 
+def hold_options_with_blanks_are_refused():
+    model = TwoHeads(0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    refused("'/a b/x.so': expected a value without blanks; link", lambda: eave.Averager(model, optimizer, plugin="/a b/x.so"))
+    refused("tau='2 alpha=0.9': expected", lambda: eave.Averager(model, optimizer, "easgd", tau="2 alpha=0.9"))
+    refused("'easgd tau=2': expected", lambda: eave.Averager(model, optimizer, "easgd tau=2"))
+
+
 def hold_copies_of_the_model_are_free_of_it():
     """A copy of the model, such as a moving average of its parameters, is not bound to the averager."""
     model, optimizer, averager = make()

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import operator
+import re
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable, ContextManager, Optional, TypeVar, Union
 
@@ -41,8 +42,8 @@ class Method:
         self._open(parameters, gradients, count, communicator, options)
 
     def _open(self, parameters: int, gradients: int, count: int, communicator: str, options: dict[str, Option]) -> None:
-        words = [f"{name.replace('_', '-')}={_word(value)}" for name, value in sorted(options.items())]
-        words.insert(0, f"communicator={communicator}")
+        words = [f"{name.replace('_', '-')}={_word(name, value)}" for name, value in sorted(options.items())]
+        words.insert(0, f"communicator={_word('communicator', communicator)}")
         handle = ctypes.c_void_p()
         call("open", " ".join(words).encode(), parameters, gradients, count, ctypes.byref(handle))
         self._handle = handle
@@ -236,5 +237,12 @@ def _require_part(samples: int, samples_everywhere: int) -> None:
                            "expected the sum of `samples` over all ranks")
 
 
-def _word(value: Option) -> Option:
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else value
+def _word(name: str, value: Option) -> str:
+    """The value as libeave.so reads it, to which a blank begins the next option."""
+    text = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+    text = re.sub(r"\s*,\s*", ",", text.strip())
+    if not re.search(r"\s", text):
+        return text
+    hint = {"plugin": "link the file from a path without blanks",
+            "communicator": "give each option as an argument of its own, such as tau=10"}.get(name, "leave them out")
+    raise Error(USAGE, f"{name}={value!r}: expected a value without blanks; {hint}")
