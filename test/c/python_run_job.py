@@ -2,6 +2,7 @@
 import math
 import pathlib
 import sys
+import warnings
 
 import eave
 import torch
@@ -41,7 +42,7 @@ def train_in_turns(directory, x, y):
         called.append(scored.weight.detach().clone())
         refuse(lambda: eave.sum_over_ranks([1.0]), 64, "each rank evaluates the whole test set in score")
         with torch.no_grad():
-            return {"accuracy": float((scored(x).argmax(1) == y).float().mean())}
+            return {"accuracy": (scored(x).argmax(1) == y).float().mean().requires_grad_()}
 
     called = []
     with eave.Averager(model, optimizer, "easgd-async", tau=4, async_order="round-robin", steps=STEPS) as averager, \
@@ -134,6 +135,7 @@ def leave(directory):
 
 
 def main():
+    warnings.filterwarnings("error", message="Converting a tensor with requires_grad")
     torch.manual_seed(SEED)
     x = torch.randn(256, 4)
     y = (x.sum(1) > 0).long()
@@ -146,9 +148,15 @@ def main():
                           data="halves", config={"seed": SEED, "note": "two words"}) as run:
                 train(averager, run, model, optimizer, x, y)
                 refuse(lambda: run.evaluate(perplexity=1.0), 64, "within `with averager.consensus():`")
+                refuse(lambda: run.step(loss=torch.ones(2)), 64, "run.step: loss: expected a number, found 'tensor([1., 1.])'")
                 with averager.consensus():
                     refuse(lambda: run.evaluate(accuracy=1.0), 64, "expected perplexity=...")
+                    refuse(lambda: run.evaluate(perplexity="x"), 64, "run.evaluate: perplexity: expected a number, found 'x'")
+                    refuse(lambda: run.evaluate(perplexity=1.0, validation_loss=1.0), 64, "without validation_perplexity")
             refuse(lambda: run.step(loss=1.0), 64, "this run is closed")
+            refuse(lambda: eave.Run(directory, averager, config={3: 4}), 64, "expected a dict whose keys are names")
+            refuse(lambda: eave.Run(directory, averager, config=[1]), 64, "config=[1]; expected a dict")
+            refuse(lambda: eave.Run(3, averager), 64, "run_dir=3; expected a path")
             refuse(lambda: eave.Run(directory, averager), 73, "is not empty; choose another directory, or pass resume=True")
     train_in_turns(pathlib.Path(sys.argv[1]) / "in-turns", x, y)
     train_with_a_break(pathlib.Path(sys.argv[1]) / "break", x, y)

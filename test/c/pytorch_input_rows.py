@@ -1,9 +1,12 @@
 """Rows of pytorch_matrix_job.py about what people do unusually: it works, or all ranks get one message."""
+import contextlib
 import math
+import types
+import warnings
 from unittest import mock
 
 from pytorch_cases import all_ranks_of_gloo, eave, is_same_everywhere, open_averager, refused, run_cases, torch
-from pytorch_models import LOCAL, batch, network, take_steps
+from pytorch_models import LOCAL, batch, loss_of, network, take_steps
 
 EVERY = (("allreduce", {}), ("easgd", {"tau": 1}), LOCAL)
 
@@ -108,6 +111,42 @@ def hold_a_sharded_model_is_refused_by_name():
         mesh = torch.distributed.init_device_mesh("cpu", (eave.size(),))
         torch.distributed.fsdp.fully_shard(model, mesh=mesh)
         refused_by_all("sharded by FSDP", lambda: make(model))
+
+
+def hold_what_is_no_number_name_or_state_is_refused_in_words():
+    model = network()
+    optimizer, averager = make(model)
+    loss_of(model, 0).backward()
+    refused("step: loss_sum: expected a number, found 'tensor([1., 1.])'", lambda: averager.step(torch.ones(2)))
+    with warnings.catch_warnings(action="error"):  # PyTorch would warn of a tensor that requires a gradient
+        averager.step(loss_of(model, 0))
+    for values in (0.5, torch.tensor(1.0), ["x"]):
+        refused("expected a list of numbers", lambda: eave.sum_over_ranks(values))
+    refused("expected what averager.state_dict() returned", lambda: averager.load_state_dict(None))
+    refused("is a file", lambda: averager.load(__file__))
+    averager.close()
+    refused("leave_on='SIGUSR1': expected a signal", lambda: make(model, leave_on="SIGUSR1"))
+    refused("leave_on=1.5: expected a signal", lambda: make(model, leave_on=1.5))
+    refused("overlap='yes': expected True", lambda: make(model, overlap="yes"))
+    wrapper = types.SimpleNamespace(inner=optimizer)
+    refused("which is the SimpleNamespace's .inner", lambda: eave.Averager(model, wrapper))
+
+
+def hold_tensors_without_memory_of_their_own_are_refused_by_name():
+    lazy = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LazyBatchNorm1d(affine=False))
+    refused_by_all("'1.running_mean' has no shape yet", lambda: make(lazy))
+    base, model = torch.randn(4, 8), torch.nn.Linear(4, 4)
+    model.weight, model.other = torch.nn.Parameter(base[:, :4]), torch.nn.Parameter(base[:, 4:])
+    refused_by_all("'other' and 'weight' are parts of one tensor", lambda: make(model))
+    model.other = torch.nn.Parameter(base[:, 3:7])
+    refused_by_all("'other' and 'weight' share memory", lambda: make(model))
+    with all_ranks_of_gloo() if eave.size() > 1 else contextlib.nullcontext():
+        if eave.size() > 1:
+            mesh = torch.distributed.init_device_mesh("cpu", (eave.size(),))
+            model = network()
+            spread = torch.distributed.tensor.distribute_tensor(torch.ones(4, 4), mesh)
+            model[0].base = torch.nn.Parameter(spread, requires_grad=False)
+            refused_by_all("'0.base' is neither trained nor a dense tensor with values (DTensor on cpu)", lambda: make(model))
 
 
 def hold_a_rank_without_a_gradient_is_told_what_to_call():

@@ -63,6 +63,7 @@ def hold_fewer_samples_than_ranks_that_a_state_leaves_are_left_out():
 def hold_what_is_no_dataset_is_refused():
     for length, batch_size in ((0, 1), (5, 0), (5.0, 1)):
         refused("expected a whole number from 1 up", lambda: eave.Sampler(length, batch_size))
+    refused("seed='x'; expected a whole number", lambda: eave.Sampler(10, 3, "x"))
     if eave.size() > 1:
         refused("expected at least one for each", lambda: eave.Sampler(eave.size() - 1, 1))
 

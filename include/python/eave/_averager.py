@@ -13,10 +13,10 @@ from ._error import USAGE, Error
 from ._pytorch.join import Joined, join
 from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_PARAMETERS, job
 from ._pytorch.loading import refuse_loaded_alone
-from ._method import Option
+from ._method import Option, number_in
 from ._pytorch.model_hooks import ModelHooks
 from ._pytorch.optimizer import LookAhead, complete_options, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
-from ._pytorch.overlap import Overlap, may_overlap
+from ._pytorch.overlap import Overlap, may_overlap, refuse_overlap
 from ._pytorch.parameters import ParameterVector
 from ._program import method_of_run, note_method
 from ._ranks import rank, require_same, size, start, text_of_first_rank
@@ -92,10 +92,10 @@ class Averager(ScaledSteps, SavedMethod):
         refuse_together(lambda: refuse_other_kinds(model, optimizer))
         trained = list_trained(model, optimizer)
         self._statistics = batch_norm_statistics
-        refuse_together(lambda: refuse_statistics(batch_norm_statistics), lambda: refuse_wrapped(model),
-                        lambda: refuse_optimizer(optimizer), lambda: refuse_stranger(model, optimizer),
-                        lambda: _refuse_second(trained), lambda: require_fit(model, trained),
-                        lambda: require_values(model, trained))
+        refuse_together(lambda: refuse_statistics(batch_norm_statistics), lambda: refuse_overlap(overlap),
+                        lambda: refuse_wrapped(model), lambda: refuse_optimizer(optimizer),
+                        lambda: refuse_stranger(model, optimizer), lambda: _refuse_second(trained),
+                        lambda: require_fit(model, trained), lambda: require_values(model, trained))
         self._vector = ParameterVector(model, optimizer, trained, master_weights)
         unequal = share_others(model, trained)
         refuse_together(lambda: refuse_unequal(unequal))
@@ -254,6 +254,7 @@ class Averager(ScaledSteps, SavedMethod):
         if callable(loss_sum):
             raise Error(USAGE, "step takes no closure: an optimizer that evaluates the model several times in a step "
                                "would need an exchange for each")
+        loss_sum = number_in("step: loss_sum", loss_sum)
         self._refuse_out_of_turn("step")
         self._divide_gradients()
         if self._updates is None:

@@ -1,6 +1,7 @@
 """Leaving: all ranks end after the same step when one of them is asked to, by SIGUSR1 for example."""
 from __future__ import annotations
 
+import collections.abc
 import signal
 import sys
 from typing import Any, Iterable, Union
@@ -35,7 +36,8 @@ def listen(signals: Signals) -> None:
 
 
 def _numbers(signals: Signals) -> list[int]:
-    given = [] if signals is None else [signals] if isinstance(signals, int) else list(signals)
+    are_several = isinstance(signals, collections.abc.Iterable) and not isinstance(signals, str)
+    given: list[Any] = [] if signals is None else list(signals) if are_several else [signals]  # type: ignore[arg-type]
     for each in given:
         if isinstance(each, bool) or not isinstance(each, int):
             raise Error(USAGE, f"leave_on={each!r}: expected a signal such as signal.SIGUSR1, several of them, or None")

@@ -135,9 +135,9 @@ class Method:
         self._enter("before_update", _COMPUTING, _UPDATING)
         updates = ctypes.c_int()
         if has_gradient is None:
-            self._call("before_update", float(loss_sum), ctypes.byref(updates))
+            self._call("before_update", loss_sum, ctypes.byref(updates))
         else:
-            self._call("before_update_of", float(loss_sum), has_gradient, len(has_gradient), ctypes.byref(updates))
+            self._call("before_update_of", loss_sum, has_gradient, len(has_gradient), ctypes.byref(updates))
         return updates.value != 0
 
     def _before_update_from(self, loss_sum: float, gradients: Gradients, has_gradient: Any) -> tuple[bool, int]:
@@ -145,7 +145,7 @@ class Method:
         gradients were exchanged."""
         self._enter("before_update", _COMPUTING, _UPDATING)
         exchanges, updates = ctypes.c_int(), ctypes.c_int()
-        self._call("before_update_from", float(loss_sum), gradients.addresses, gradients.counts, gradients.count, has_gradient,
+        self._call("before_update_from", loss_sum, gradients.addresses, gradients.counts, gradients.count, has_gradient,
                    len(has_gradient), exchanges, updates)
         return updates.value != 0, exchanges.value
 
@@ -235,6 +235,16 @@ def _require_part(samples: int, samples_everywhere: int) -> None:
     if (samples or samples_everywhere) and samples_everywhere < max(samples, 1):
         raise Error(USAGE, f"begin_step: samples={samples} of this rank, but samples_everywhere={samples_everywhere}: "
                            "expected the sum of `samples` over all ranks")
+
+
+def number_in(call: str, value: Any) -> float:
+    """A number, or the only one of a tensor, as a float. Raises an Error that begins with `call` if it is something else."""
+    try:
+        if getattr(value, "numel", lambda: 1)() == 1:
+            return float(value.detach() if hasattr(value, "detach") else value)
+    except (TypeError, ValueError):
+        pass
+    raise Error(USAGE, f"{call}: expected a number, found {' '.join(str(value)[:60].split())!r}")
 
 
 def _word(name: str, value: Option) -> str:

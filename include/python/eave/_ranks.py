@@ -65,7 +65,11 @@ def sum_over_ranks(values: Sequence[float]) -> list[float]:
     start()
     if job.why_alone:
         raise Error(USAGE, f"sum_over_ranks within {job.why_alone}")
-    numbers = (ctypes.c_double * len(values))(*values)
+    try:
+        numbers = (ctypes.c_double * len(values))(*values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise Error(USAGE, f"sum_over_ranks: expected a list of numbers, such as [loss, count], found "
+                           f"{' '.join(str(values)[:60].split())} ({error})") from None
     call("sum", numbers, len(values))
     return list(numbers)
 

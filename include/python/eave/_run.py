@@ -9,16 +9,14 @@ import pathlib
 import platform
 import sys
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional, Union
+from typing import Any, Callable, Iterator, Mapping, Optional, Union
 
 from ._error import USAGE, Error
 from ._leaving import LEFT, is_leaving
 from ._library import call, job
+from ._method import Method, number_in
 from ._program import directory_of_run, settings_of_run
 from ._ranks import text_of_first_rank
-
-if TYPE_CHECKING:
-    from ._method import Method
 
 _CANNOT_CREATE = 73  # an exit code of eave
 
@@ -70,7 +68,7 @@ class Run:
         self._directory = _directory(run_dir)
         self._averager, self._metric = averager, metric
         self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
-        settings: dict[str, Any] = {name.replace("_", "-"): value for name, value in (config or {}).items()}
+        settings = _settings_of(config)
         settings.update(averager._facts_of_run())
         settings.update(settings_of_run())
         settings.update({"metric": metric, "better": better or "higher", "log-every": every,
@@ -99,7 +97,7 @@ class Run:
         number or a tensor of one. Steps without it have the loss_sum of averager.step(), if that is given. A tensor on a
         GPU is waited for, as by loss.item()."""
         self._refuse_closed("step")
-        call("run_loss", self._handle, float(loss.detach() if hasattr(loss, "detach") else loss))
+        call("run_loss", self._handle, number_in("run.step: loss", loss))
 
     def evaluate(self, loss: Optional[float] = None, **scores: float) -> None:
         """Collective, within averager.consensus(). Records rank 0's numbers: `loss`, and the metric by its name, such as
@@ -116,7 +114,7 @@ class Run:
             wrong = ", ".join(sorted(scores.keys() - known))
             raise Error(USAGE, f"run.evaluate: expected {self._metric}=..., the metric of this run, and not more than "
                                f"{', '.join(sorted(known))} and loss" + (f"; not {wrong}" if wrong else ""))
-        call("run_evaluate", self._handle, _number(loss), float(scores[self._metric]), self._validation_in(scores))
+        call("run_evaluate", self._handle, *self._numbers_in(loss, scores), self._validation_in(scores))
 
     def evaluate_workers(self, function: Callable[[Any], Mapping[str, float]]) -> None:
         """Collective, between steps, in place of evaluate() within averager.consensus(). Records the models that
@@ -133,7 +131,7 @@ class Run:
                 scores.append(function(model))
         for each in scores:
             self._require_names(each)
-        pairs = [(ctypes.c_double * 2)(_number(each.get("loss")), float(each[self._metric])) for each in scores]
+        pairs = [(ctypes.c_double * 2)(*self._numbers_in(each.get("loss"), each)) for each in scores]
         call("run_evaluate_workers", self._handle, *pairs[0], self._validation_in(scores[0]), pairs[len(pairs) // 2], pairs[-1])
 
     def _require_names(self, scores: Mapping[str, float]) -> None:
@@ -142,10 +140,17 @@ class Run:
             raise Error(USAGE, f"run.evaluate_workers: its function returned {str(scores)[:80]}; expected a dict with "
                                f"'{self._metric}', the metric of this run, and not more than {', '.join(sorted(known))}")
 
+    def _numbers_in(self, loss: Any, scores: Mapping[str, float], prefix: str = "") -> tuple[float, float]:
+        metric = prefix + self._metric
+        return _number(prefix + "loss", loss), number_in(f"run.evaluate: {metric}", scores[metric])
+
     def _validation_in(self, scores: Mapping[str, float]) -> Optional[ctypes.Array[ctypes.c_double]]:
-        if f"validation_{self._metric}" not in scores:
-            return None
-        return (ctypes.c_double * 2)(_number(scores.get("validation_loss")), float(scores[f"validation_{self._metric}"]))
+        if f"validation_{self._metric}" in scores:
+            return (ctypes.c_double * 2)(*self._numbers_in(scores.get("validation_loss"), scores, "validation_"))
+        if "validation_loss" in scores:
+            raise Error(USAGE, f"run.evaluate: validation_loss without validation_{self._metric}, by which reports choose: give "
+                               "both")
+        return None
 
     def close(self) -> None:
         """Collective. Writes the end and the summary of the run. The end of a `with` block calls it."""
@@ -189,7 +194,11 @@ class Run:
 
 def _directory(run_dir: Union[str, "os.PathLike[str]", None]) -> str:
     """Collective. Rank 0's path; under `eave compare --program` the one that compare gives."""
-    path = text_of_first_rank(directory_of_run(os.fspath(run_dir) if run_dir is not None else ""))
+    try:
+        named = os.fsdecode(run_dir) if run_dir is not None else ""
+    except TypeError:
+        raise Error(USAGE, f"eave.Run: run_dir={str(run_dir)[:40]}; expected a path") from None
+    path = text_of_first_rank(directory_of_run(named))
     if not path:
         raise Error(USAGE, 'eave.Run: give a run directory, such as eave.Run("runs/a", averager)', is_shared=True)
     return path
@@ -211,8 +220,14 @@ def _line(value: Any) -> str:
     return " ".join(text.split())
 
 
-def _number(value: Optional[float]) -> float:
-    return float("nan") if value is None else float(value)
+def _settings_of(config: Any) -> dict[str, Any]:
+    if not isinstance(config or {}, collections.abc.Mapping) or not all(isinstance(name, str) for name in config or {}):
+        raise Error(USAGE, f"eave.Run: config={str(config)[:40]}; expected a dict whose keys are names, such as {{'seed': 1}}")
+    return {name.replace("_", "-"): value for name, value in (config or {}).items()}
+
+
+def _number(name: str, value: Any) -> float:
+    return float("nan") if value is None else number_in(f"run.evaluate: {name}", value)
 
 
 def _in_words(error: Error) -> Error:

@@ -26,6 +26,8 @@ class Sampler:
         for name, value in (("length", length), ("batch_size", batch_size)):
             if not isinstance(value, int) or value < 1:
                 raise Error(USAGE, f"Sampler: {name}={value!r}; expected a whole number from 1 up")
+        if not isinstance(seed, int):
+            raise Error(USAGE, f"Sampler: seed={seed!r}; expected a whole number")
         if length < size():
             raise Error(USAGE, f"Sampler: {length} samples for {size()} ranks; expected at least one for each", is_shared=True)
         self.length, self.batch_size, self.seed = length, batch_size, seed

@@ -6,7 +6,7 @@ import sys
 from typing import Any, Optional, Protocol
 
 from ._error import USAGE, Error
-from ._method import Method, Option
+from ._method import Method, Option, number_in
 from ._program import method_of_run, note_method
 
 _FLOAT32 = "f", "<f" if sys.byteorder == "little" else ">f"  # ctypes' arrays name their byte order
@@ -65,7 +65,7 @@ class VectorAverager(Method):
         """Collective. Call it when the gradients are complete. Returns whether the optimizer must take its step. It
         must not if the method moves the parameters itself, or if a gradient or the loss is not finite. `loss_sum` is
         the sum over this rank's samples, for methods that weigh replicas by it."""
-        return self._before_update(loss_sum)
+        return self._before_update(number_in("before_update: loss_sum", loss_sum))
 
     def after_update(self) -> None:
         """Collective. Call it when the parameters have been updated."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Callable, Iterator, Optional
 
+from .._error import USAGE, Error
 from .._library import job
 from .._ranks import size
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
 _LEAST = 2**15  # gradients of a part, except the last one: as many as the smallest bucket that allreduce chooses
 _LONGEST_PAUSE = 10  # as a power of two, in steps
+
+
+def refuse_overlap(wanted: object) -> None:
+    if wanted not in (None, True, False):
+        raise Error(USAGE, f"overlap={wanted!r}: expected True, False or None")
 
 
 def may_overlap(vector: ParameterVector, wanted: Optional[bool], compression: object) -> bool:

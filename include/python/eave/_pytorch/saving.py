@@ -153,7 +153,8 @@ class SavedMethod(Method):
         """Collective, before the first step, with the state that this rank saved. Load the model's and the optimizer's
         before. With another number of ranks, give each rank the list of the states of all ranks that saved."""
         self._refuse_saving("load_state_dict")
-        former, look_ahead = _States(self).restore([state] if isinstance(state, Mapping) else list(state))
+        states = list(state) if not isinstance(state, Mapping) and isinstance(state, Sequence) else [state]
+        former, look_ahead = _States(self).restore(states)
         self._go_on(former, content_of(look_ahead))
 
     def save(self, run_dir: Union[str, os.PathLike[str]], *, keep: int = 3, **extra: Any) -> None:
@@ -174,6 +175,8 @@ class SavedMethod(Method):
         None and does nothing if there is none. The number of ranks may differ from the one that saved: then a rank that
         was not there gets rank 0's `extra`."""
         self._refuse_saving("load")
+        if os.path.isfile(run_dir):
+            raise Error(USAGE, f"load: {os.fspath(run_dir)!r} is a file; expected the run_dir that was given to save()")
         former, saved = _States(self).load(_checkpoints_in(run_dir))
         if former == NO_CHECKPOINT:
             return None

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     Trained = list[tuple[str, torch.nn.Parameter]]
     Named = Sequence[tuple[str, torch.Tensor]]
+    Span = tuple[str, int, int, str, bool, torch.Tensor]  # device, addresses, name, whether it is trained
 
 
 def list_trained(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Trained:
@@ -68,24 +69,41 @@ def _shares_memory(tensor: torch.Tensor) -> bool:
     return bool(end - begin < tensor.numel() * tensor.element_size())
 
 
+def _overlap(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether the tensors have an element in common. Their spans overlap."""
+    import torch
+    begin, end = min(one.data_ptr(), other.data_ptr()), max(_span(one)[1], _span(other)[1])
+    marks = torch.zeros(end - begin, dtype=torch.bool, device="cpu")  # of each byte
+    parts = []
+    for each in (one, other):
+        size = each.element_size()
+        strides = [size * stride for stride in each.stride()]
+        parts.append(marks.as_strided([*each.shape, size], [*strides, 1], each.data_ptr() - begin))
+    parts[0].fill_(True)
+    return bool(parts[1].any())
+
+
 def _refuse_shared_memory(trained: Named, others: Named) -> None:
     """Raises an Error if a trained parameter shares memory with itself or another tensor. The parameter becomes a view
     of another vector, so it would no longer share that memory."""
     import torch
-    spans: list[tuple[str, int, int, str, bool]] = []
+    spans: list[Span] = []
     for is_trained, group in ((True, trained), (False, others)):
         for name, each in group:
-            if each.layout != torch.strided or each.is_meta or each.numel() == 0:
+            if torch.nn.parameter.is_lazy(each) or each.layout != torch.strided or each.is_meta or each.numel() == 0:
                 continue
             begin, end = _span(each)
             if is_trained and _shares_memory(each):
                 _refuse(name, each, "its elements share memory (expand)")
-            spans.append((str(each.device), begin, end, name, is_trained))
+            spans.append((str(each.device), begin, end, name, is_trained, each))
     spans.sort(key=lambda span: span[:3])
-    furthest: Optional[tuple[str, int, int, str, bool]] = None
+    furthest: Optional[Span] = None
     for span in spans:
         if furthest and span[0] == furthest[0] and span[1] < furthest[2] and (span[4] or furthest[4]):
             first, second = sorted((furthest, span), key=lambda each: (not each[4], each[3]))
+            if not _overlap(first[5], second[5]):
+                raise Error(USAGE, f"'{first[3]}' and '{second[3]}' are parts of one tensor that lie between each other: give "
+                                   "each memory of its own, such as torch.nn.Parameter(part.clone())")
             raise Error(USAGE, f"'{first[3]}' and '{second[3]}' share memory, and would no longer do so: to tie them, "
                                "assign the same Parameter to both modules")
         if furthest is None or span[0] != furthest[0] or span[2] > furthest[2]:
@@ -148,9 +166,11 @@ def require_values(model: torch.nn.Module, trained: Trained) -> None:
     """Raises an Error if a frozen parameter or a buffer cannot be made equal on all ranks."""
     import torch
     for name, each in _others(model, trained):
-        if each.layout != torch.strided or each.is_meta:
-            raise Error(USAGE, f"'{name}' is neither trained nor a dense tensor with values: it cannot be made equal on "
-                               "all ranks; give the model its values before")
+        if torch.nn.parameter.is_lazy(each):
+            raise Error(USAGE, f"'{name}' has no shape yet: run a batch through the model before")
+        if each.layout != torch.strided or each.is_meta or (each.numel() and not each.data_ptr()):
+            raise Error(USAGE, f"'{name}' is neither trained nor a dense tensor with values ({type(each.data).__name__} on "
+                               f"{each.device}): it cannot be made equal on all ranks; give the model its values before")
 
 
 def share_others(model: torch.nn.Module, trained: Trained) -> list[str]:

@@ -21,8 +21,12 @@ def refuse_other_kinds(model: object, optimizer: object) -> None:
     if is_model and is_optimizer:
         return
     found = f"{type(model).__name__} and {type(optimizer).__name__}"
+    inner = next((name for name, each in getattr(optimizer, "__dict__", {}).items()
+                  if isinstance(each, torch.optim.Optimizer)), "")
     hint = ("; they are in the wrong order" if isinstance(optimizer, torch.nn.Module) else
-            "; a scheduler keeps its optimizer as scheduler.optimizer" if hasattr(optimizer, "optimizer") else "")
+            "; a scheduler keeps its optimizer as scheduler.optimizer"
+            if isinstance(optimizer, torch.optim.lr_scheduler.LRScheduler) else
+            f"; give it the optimizer inside, which is the {type(optimizer).__name__}'s .{inner}" if inner else "")
     raise Error(USAGE, "Averager(model, optimizer, ...): expected a torch.nn.Module and a torch.optim.Optimizer, found "
                        f"{found}{hint}")
 
