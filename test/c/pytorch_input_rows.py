@@ -132,6 +132,16 @@ def hold_what_is_no_number_name_or_state_is_refused_in_words():
     refused("which is the SimpleNamespace's .inner", lambda: eave.Averager(model, wrapper))
 
 
+def hold_messages_about_options_are_those_of_python():
+    model = network()
+    refused("unknown option tua; did you mean tau?", lambda: make(model, "easgd", tua=2))
+    refused("limit_step=0.1s: expected a time", lambda: make(model, limit_step="0.1s"))
+    _, averager = make(model, "easgd", alpha=3.0)
+    assert eave.rank() or "beta=0.9 is the usual choice; allow_unstable=True silences" in averager.description
+    refused("save: keep=0; expected", lambda: averager.save("run", keep=0))
+    refused("save: keep='2'; expected", lambda: averager.save("run", keep="2"))
+
+
 def hold_tensors_without_memory_of_their_own_are_refused_by_name():
     lazy = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LazyBatchNorm1d(affine=False))
     refused_by_all("'1.running_mean' has no shape yet", lambda: make(lazy))

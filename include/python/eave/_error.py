@@ -12,6 +12,8 @@ _WORDS = (("to train with one rank, give --transport loopback", "to train with o
           ("or train with --device cpu", "or keep the model on the CPU"),
           ("train with --device cpu", "keep the model on the CPU"),
           ("tell it by eave_look_ahead", "tell it by look_ahead()"),
+          ("--beta 0.9 is the usual choice", "beta=0.9 is the usual choice"),
+          ("--allow-unstable silences", "allow_unstable=True silences"),
           ("; see --help", "; see eave train --help, with _ for -"))
 _OPTION_WITH_VALUE = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*) (\S+) \(the options\)")
 _OPTION = re.compile(r"(?<![\w=/.-])--(?!preset\b|mpi\b|help\b)([a-z][a-z0-9-]*)")
@@ -36,6 +38,7 @@ def in_words_of_python(message: str, options: str = "") -> str:
     if options:
         message = _OPTION_WITH_VALUE.sub(lambda found: f"{_python_name(found[1])}={found[2]}", message)
         message = _OPTION.sub(lambda found: _python_name(found[1]), message)
+        message = message.replace(" (the options)", "")
         for name in (word.partition("=")[0] for word in options.split() if "-" in word.partition("=")[0]):
             message = re.sub(rf"(?<![\w/.-]){re.escape(name)}(?![\w-])", _python_name(name), message)
     return _WORD_WITH_VALUE.sub(lambda found: _python_name(found[1]), message)

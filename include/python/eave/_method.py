@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Optional, TypeV
 
 from . import _exit_hooks
 from ._caller import Line, at, find_line
-from ._error import CONFIGURATION, USAGE, Error
+from ._error import CONFIGURATION, USAGE, Error, in_words_of_python
 from ._leaving import is_leaving
 from ._library import Spent, call, job
 from ._ranks import start
@@ -87,7 +87,7 @@ class Method:
         spent = Spent()
         call("spent_by", self._handle, ctypes.byref(spent))
         seconds, sent, calls, left_out = self._spent_before
-        return (job.library.eave_description(self._handle).decode(),
+        return (in_words_of_python(job.library.eave_description(self._handle).decode()),
                 (seconds + spent.seconds_waiting, sent + spent.bytes, calls + spent.calls),
                 left_out + job.library.eave_steps_left_out(self._handle))
 

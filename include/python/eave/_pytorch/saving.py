@@ -164,6 +164,8 @@ class SavedMethod(Method):
         newest `keep`. Numbers of NumPy become those of Python. Raises an Error on all ranks if load() could not read a
         value."""
         self._refuse_saving("save")
+        if not isinstance(keep, int) or keep < 1:
+            raise Error(USAGE, f"save: keep={keep!r}; expected a whole number from 1 up")
         beside = with_plain_numbers(_Beside(self._model, self._optimizer, self._vector.values).take())
         extra = with_plain_numbers(extra)
         refuse_together(lambda: require_readable(extra=extra, model=beside["model"], optimizer=beside["optimizer"]))
