@@ -1,6 +1,7 @@
 """Rows of pytorch_matrix_job.py about what people do unusually: it works, or all ranks get one message."""
 import contextlib
 import math
+import os
 import types
 import warnings
 from unittest import mock
@@ -140,6 +141,25 @@ def hold_messages_about_options_are_those_of_python():
     assert eave.rank() or "beta=0.9 is the usual choice; allow_unstable=True silences" in averager.description
     refused("save: keep=0; expected", lambda: averager.save("run", keep=0))
     refused("save: keep='2'; expected", lambda: averager.save("run", keep="2"))
+
+
+def hold_a_rate_that_compare_gives_and_a_script_does_not_take_is_refused():
+    told = {"EAVE_PROGRAM_COMMUNICATOR": "easgd tau=2", "EAVE_PROGRAM_LR": "0.05"}
+    with mock.patch.dict(os.environ, told), mock.patch.object(eave._program, "_plans", []):
+        def take(rate, initial=None, reads=False):
+            eave._program._plans.clear()
+            plan = eave.plan(lr=0.2, steps=2)
+            model = network()
+            optimizer = torch.optim.SGD(model.parameters(), lr=plan.lr / 3 if reads else rate)
+            if initial:
+                optimizer.param_groups[0]["initial_lr"] = initial
+            with contextlib.closing(eave.Averager(model, optimizer)) as averager:
+                take_steps(model, optimizer, averager, steps=2)
+
+        refused_by_all("eave compare gave lr=0.05, and the script trains with 0.1: use plan.lr", lambda: take(0.1))
+        take(0.05)
+        take(1e-4, initial=0.05)  # a schedule warms up
+        take(None, reads=True)
 
 
 def hold_tensors_without_memory_of_their_own_are_refused_by_name():

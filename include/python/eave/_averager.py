@@ -18,7 +18,7 @@ from ._pytorch.model_hooks import ModelHooks
 from ._pytorch.optimizer import LookAhead, complete_options, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
 from ._pytorch.overlap import Overlap, may_overlap, refuse_overlap
 from ._pytorch.parameters import ParameterVector
-from ._program import method_of_run, note_method
+from ._program import method_of_run, note_method, require_planned_rate
 from ._ranks import rank, require_same, size, start, text_of_first_rank
 from ._pytorch.run_facts import describe_for_run
 from ._pytorch.saving import SavedMethod
@@ -225,6 +225,7 @@ class Averager(ScaledSteps, SavedMethod):
 
     def _begin(self, samples: int, samples_everywhere: int, read: Callable[[str], None]) -> None:
         self._refuse_closed_or_torn("begin_step")
+        require_planned_rate(self._optimizer.param_groups)
         self._take_loaded()
         read("begin_step")
         self._settle()

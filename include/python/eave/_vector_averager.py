@@ -7,7 +7,7 @@ from typing import Any, Optional, Protocol
 
 from ._error import USAGE, Error
 from ._method import Method, Option, number_in
-from ._program import method_of_run, note_method
+from ._program import method_of_run, note_method, require_planned_rate
 
 _FLOAT32 = "f", "<f" if sys.byteorder == "little" else ">f"  # ctypes' arrays name their byte order
 
@@ -59,6 +59,7 @@ class VectorAverager(Method):
     def begin_step(self, learning_rate: float, samples: int = 0, samples_everywhere: int = 0) -> None:
         """Collective. Call it before gradients are computed; it may change the parameters. If batches differ in size,
         pass the samples of this rank and of all ranks. If both are 0, all ranks have the same weight in means."""
+        require_planned_rate([{"lr": learning_rate}])
         self._begin_step(learning_rate, samples, samples_everywhere)
 
     def before_update(self, loss_sum: float = 0.0) -> bool:
