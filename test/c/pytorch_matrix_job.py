@@ -39,6 +39,42 @@ def hold_optimizers_of_pytorch_train_as_in_pytorch():
         assert is_close(model, alone, 1e-4), name
 
 
+class Together(torch.optim.Optimizer):
+    """Two optimizers or more as one, also for its state_dict()."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+        super().__init__([group for part in parts for group in part.param_groups], {})
+
+    def step(self):
+        groups = iter(self.param_groups)
+        for part in self.parts:
+            part.state, part.param_groups = self.state, [next(groups) for _ in part.param_groups]
+            part.step()
+
+
+def hold_muon_and_adamw_train_as_one_optimizer():
+    def make(model, parts=False):
+        matrices = torch.optim.Muon([each for each in model.parameters() if each.dim() == 2], lr=0.02)
+        others = torch.optim.AdamW([each for each in model.parameters() if each.dim() != 2], lr=0.01)
+        return (matrices, others) if parts else Together(matrices, others)
+
+    alone, model = network(0), network()
+    optimizers, optimizer = make(alone, parts=True), make(model)
+    train_alone(alone, optimizers[0], after=lambda: (optimizers[1].step(), optimizers[1].zero_grad()))
+    averager = open_averager(model, optimizer)
+    take_steps(model, optimizer, averager, steps=2)
+    state = copy.deepcopy(optimizer.state_dict())
+    optimizer.state.clear()
+    optimizer.load_state_dict(state)
+    for step in (2, 3):
+        optimizer.zero_grad()
+        loss_of(model, step).backward()
+        averager.step()
+    assert is_close(model, alone, 1e-3) and len(optimizer.parts[1].state) == 4  # Muon computes in bfloat16
+    refused("belongs to an Averager that is open", lambda: eave.Averager(model, make(model, parts=True)[1]))
+
+
 def hold_gradient_accumulation_averages_the_sum():
     alone, model = network(0), network()
     optimizer_alone = torch.optim.SGD(alone.parameters(), lr=0.1)

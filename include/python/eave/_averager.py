@@ -436,4 +436,5 @@ def _refuse_second(trained: list[tuple[str, torch.nn.Parameter]]) -> None:
     vector of its own."""
     for name, each in trained:
         if any(other._vector.holds(each) for other in _open):
-            raise Error(USAGE, f"parameter '{name}' belongs to an Averager that is open: close() it first, on all ranks")
+            raise Error(USAGE, f"parameter '{name}' belongs to an Averager that is open: close() it first, on all ranks; two "
+                               "optimizers of one model must be made one (mpi_launch/guide/python-models.md)")
