@@ -6,7 +6,7 @@ import types
 import warnings
 from unittest import mock
 
-from pytorch_cases import all_ranks_of_gloo, eave, is_same_everywhere, open_averager, refused, run_cases, torch
+from pytorch_cases import all_ranks_of_gloo, eave, folder_of_all_ranks, is_same_everywhere, open_averager, refused, run_cases, torch
 from pytorch_models import LOCAL, batch, loss_of, network, take_steps
 
 EVERY = (("allreduce", {}), ("easgd", {"tau": 1}), LOCAL)
@@ -177,6 +177,41 @@ def hold_tensors_without_memory_of_their_own_are_refused_by_name():
             spread = torch.distributed.tensor.distribute_tensor(torch.ones(4, 4), mesh)
             model[0].base = torch.nn.Parameter(spread, requires_grad=False)
             refused_by_all("'0.base' is neither trained nor a dense tensor with values (DTensor on cpu)", lambda: make(model))
+
+
+def hold_a_state_of_another_model_or_optimizer_is_refused():
+    def square(*names, dtype=torch.float32):
+        model = torch.nn.Sequential()
+        for name in names:
+            model.add_module(name, torch.nn.Linear(4, 4))
+        return model.to(dtype)
+
+    def load(model, kind=torch.optim.SGD, groups=1):
+        parameters = list(model.parameters())
+        optimizer = kind([{"params": parameters[number::groups]} for number in range(groups)], lr=0.1)
+        with contextlib.closing(eave.Averager(model, optimizer)) as averager:
+            averager.load(folder)
+
+    with folder_of_all_ranks() as folder:
+        model = square("a", "b")
+        optimizer, averager = make(model)
+        loss_of(model, 0).backward()
+        averager.step()
+        averager.save(folder)
+        state, values = averager.state_dict(), [each.clone() for each in model.parameters()]
+        averager.close()
+        again = square("a", "b")
+        load(again)
+        assert all(map(torch.equal, again.parameters(), values))
+        refused_by_all("parameter 0 is 'a.weight' of shape (4, 4), float32, this model's is 'b.weight'",
+                       lambda: load(square("b", "a")), code=78)
+        refused_by_all("this model's is 'a.weight' of shape (4, 4), bfloat16",
+                       lambda: load(square("a", "b", dtype=torch.bfloat16)), code=78)
+        refused_by_all("its optimizer is SGD, this one is AdamW", lambda: load(square("a", "b"), torch.optim.AdamW), code=78)
+        refused_by_all("groups of 4 parameters, this one of 2, 2", lambda: load(square("a", "b"), groups=2), code=78)
+        averager = make(square("b", "a"))[1]
+        refused_by_all("load_state_dict: the checkpoint is of another model", lambda: averager.load_state_dict(state), code=78)
+        refused("close() this Averager", averager.state_dict)
 
 
 def hold_a_rank_without_a_gradient_is_told_what_to_call():

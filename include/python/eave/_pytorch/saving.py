@@ -11,6 +11,7 @@ from .._method import Method
 from .._ranks import rank
 from .agreement import refuse_together
 from .plain import bytes_of, content_of, require_readable, with_plain_numbers
+from .saved_facts import list_parameters, refuse_other_optimizer, refuse_other_parameters
 
 if TYPE_CHECKING:
     import torch
@@ -128,6 +129,7 @@ class SavedMethod(Method):
     _vector: ParameterVector
     _look_ahead: Optional[LookAhead]
     _is_loaded: bool
+    _is_torn: bool
     _is_evaluating: bool
 
     def _refuse_closed_or_torn(self, call: str) -> None:
@@ -147,15 +149,18 @@ class SavedMethod(Method):
         and momentum, what compression has dropped, and the counts of steps. Let each rank save it by torch.save, beside
         the model's state_dict() (for its buffers) and the optimizer's."""
         self._refuse_saving("state_dict")
-        return _States(self).take(bytes_of(self._look_ahead.values if self._look_ahead else None))
+        return _States(self).take(bytes_of(self._describe()))
 
     def load_state_dict(self, state: Union[Mapping[str, Any], Sequence[Mapping[str, Any]]]) -> None:
         """Collective, before the first step, with the state that this rank saved. Load the model's and the optimizer's
         before. With another number of ranks, give each rank the list of the states of all ranks that saved."""
         self._refuse_saving("load_state_dict")
         states = list(state) if not isinstance(state, Mapping) and isinstance(state, Sequence) else [state]
-        former, look_ahead = _States(self).restore(states)
-        self._go_on(former, content_of(look_ahead))
+        former, saved = _States(self).restore(states)
+        found = content_of(saved)
+        content = found if isinstance(found, dict) else {"look_ahead": found}  # as older versions saved it
+        self._refuse_other("load_state_dict", content)
+        self._go_on(former, content["look_ahead"])
 
     def save(self, run_dir: Union[str, os.PathLike[str]], *, keep: int = 3, **extra: Any) -> None:
         """Collective, after a step. Saves a checkpoint of everything in run_dir/checkpoint/step-N: the model, the optimizer,
@@ -169,7 +174,7 @@ class SavedMethod(Method):
         beside = with_plain_numbers(_Beside(self._model, self._optimizer, self._vector.values).take())
         extra = with_plain_numbers(extra)
         refuse_together(lambda: require_readable(extra=extra, model=beside["model"], optimizer=beside["optimizer"]))
-        content = {**beside, "extra": extra, "look_ahead": self._look_ahead.values if self._look_ahead else None}
+        content = {**beside, **self._describe(), "extra": extra, "optimizer_class": type(self._optimizer).__name__}
         _States(self).save(_checkpoints_in(run_dir), bytes_of(content), keep)
 
     def load(self, run_dir: Union[str, os.PathLike[str]]) -> Optional[dict[str, Any]]:
@@ -183,10 +188,23 @@ class SavedMethod(Method):
         if former == NO_CHECKPOINT:
             return None
         content: dict[str, Any] = content_of(saved)
+        self._refuse_other("load", content)
         _Beside(self._model, self._optimizer, self._vector.values).restore(content, former)
         self._go_on(former, content["look_ahead"])
         extra: dict[str, Any] = content["extra"]
         return extra
+
+    def _describe(self) -> dict[str, Any]:
+        return {"parameters": list_parameters(self._vector.trained),
+                "look_ahead": self._look_ahead.values if self._look_ahead else None}
+
+    def _refuse_other(self, call: str, content: Mapping[str, Any]) -> None:
+        """Call it when the averager's values have been restored, and nothing else. After an Error only close() follows."""
+        self._is_torn = True
+        refuse_other_parameters(call, content.get("parameters"), self._vector.trained)
+        if "optimizer" in content:
+            refuse_other_optimizer(content, self._optimizer)
+        self._is_torn = False
 
     def _refuse_saving(self, call: str) -> None:
         self._refuse_closed_or_torn(call)
