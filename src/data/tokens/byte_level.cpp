@@ -98,7 +98,11 @@ class ByteLevelVocabulary final : public TableVocabulary {
         first_(first),
         composes_(text.composes),
         cuts_(std::move(text.cuts)),
-        cuts_as_gpt2_(text.cuts_as_gpt2) {
+        cuts_as_gpt2_(text.cuts_as_gpt2),
+        added_(text.added_tokens, false, [](std::string_view token) { return std::string(token); }),
+        normalized_added_(text.added_tokens, true, [&](std::string_view token) {
+          return composes_ ? compose(bytes_in(token)) : std::string(token);
+        }) {
     if (!text.takes_whole_words) return;
     for (const auto& [token, number] : text.numbers) {
       if (const auto word = word_of_token(token)) encoder_.remember(*word, number);
@@ -106,23 +110,34 @@ class ByteLevelVocabulary final : public TableVocabulary {
   }
 
   void encode(std::span<const std::uint8_t> text, std::vector<std::int32_t>& tokens) override {
-    if (!composes_) return encode_composed(text, tokens);
-    require_size(text);
-    const std::string composed = compose(text);
-    encode_composed({reinterpret_cast<const std::uint8_t*>(composed.data()), composed.size()}, tokens);
+    const std::string_view all(reinterpret_cast<const char*>(text.data()), text.size());
+    added_.split(all, [&](std::string_view part, std::int32_t token) {
+      if (token != kNoLabel) return tokens.push_back(token);
+      if (!composes_) return encode_composed(part, tokens);
+      require_size(part.size());
+      encode_composed(compose(bytes_in(part)), tokens);
+    });
   }
 
  private:
   // ICU counts with 32 bits.
-  static void require_size(std::span<const std::uint8_t> text) {
-    if (text.size() <= std::numeric_limits<std::int32_t>::max() / 2) return;
-    throw Error(ExitCode::kBadData, "a text of " + count_text(std::ssize(text), "byte") +
+  static void require_size(std::size_t bytes) {
+    if (bytes <= std::numeric_limits<std::int32_t>::max() / 2) return;
+    throw Error(ExitCode::kBadData, "a text of " + count_text(static_cast<std::int64_t>(bytes), "byte") +
                                         " is more than this vocabulary takes at once: cut it into files below 1 GiB");
   }
 
-  void encode_composed(std::span<const std::uint8_t> text, std::vector<std::int32_t>& tokens) {
+  void encode_composed(std::string_view text, std::vector<std::int32_t>& tokens) {
+    normalized_added_.split(text, [&](std::string_view part, std::int32_t token) {
+      if (token != kNoLabel) return tokens.push_back(token);
+      encode_between(bytes_in(part), tokens);
+    });
+  }
+
+  // A text without added tokens.
+  void encode_between(std::span<const std::uint8_t> text, std::vector<std::int32_t>& tokens) {
     if (cuts_.empty()) return encode_piece(text, tokens);
-    require_size(text);
+    require_size(text.size());
     const std::u16string units = units_of(text);
     std::vector<std::int32_t> ends = {static_cast<std::int32_t>(units.size())};
     for (RegularCut& cut : cuts_) cut.cut(units, ends);
@@ -161,6 +176,7 @@ class ByteLevelVocabulary final : public TableVocabulary {
   bool composes_;
   std::vector<RegularCut> cuts_;
   bool cuts_as_gpt2_;
+  AddedTokenSearch added_, normalized_added_;
   std::vector<std::int32_t> first_of_word_;
 };
 
@@ -169,10 +185,9 @@ class ByteLevelVocabulary final : public TableVocabulary {
 std::unique_ptr<Vocabulary> make_byte_level(TokenizerText text, PairMerges merges, TokenTable table,
                                             const std::string& name) {
   const ByteTokens256 first = tokens_of_bytes(text.numbers, name);
-  for (const TokenNumbers* numbers : {&text.numbers, &text.added}) {
-    for (const auto& [token, number] : *numbers)
-      table.bytes[static_cast<std::size_t>(number)] = word_of_token(token).value_or(token);
-  }
+  for (const auto& [token, number] : text.numbers)
+    table.bytes[static_cast<std::size_t>(number)] = word_of_token(token).value_or(token);
+  for (const auto& [token, number] : text.added) table.bytes[static_cast<std::size_t>(number)] = token;
   return std::make_unique<ByteLevelVocabulary>(std::move(text), std::move(merges), first, std::move(table));
 }
 

@@ -17,10 +17,6 @@ constexpr std::string_view kMark = "▁";  // U+2581
 constexpr UChar32 kMarkCode = 0x2581;
 using FirstSpace = TokenizerText::FirstSpace;
 
-std::span<const std::uint8_t> bytes_in(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
 std::string_view last_character(std::string_view text) {
   std::size_t begin = text.size() - 1;
   while (begin > 0 && (text[begin] & 0xC0) == 0x80) --begin;
@@ -37,6 +33,16 @@ std::string bytes_of_token(std::string token) {
   for (std::size_t at = token.find(kMark); at != std::string::npos; at = token.find(kMark, at))
     token.replace(at, kMark.size(), " ");
   return token;
+}
+
+// As the normalizer gives a text.
+std::string with_marks(std::string_view text, bool begins_with_mark) {
+  std::string marked(begins_with_mark ? kMark : "");
+  for (const char letter : text) {
+    if (letter == ' ') marked += kMark;
+    if (letter != ' ') marked += letter;
+  }
+  return marked;
 }
 
 // The tokens of characters and of bytes, with which the encoding of a text begins.
@@ -99,19 +105,51 @@ class CharacterVocabulary final : public TableVocabulary {
         merges_(std::move(merges)),
         encoder_(merges_),
         first_space_(text.first_space),
+        marks_in_normalizer_(text.marks_in_normalizer),
         cuts_at_spaces_(text.cuts_at_spaces),
         falls_back_(text.falls_back),
         fuses_unknown_(text.fuses_unknown),
-        unknown_(text.unknown) {}
+        unknown_(text.unknown),
+        added_(text.added_tokens, false, [](std::string_view token) { return std::string(token); }),
+        normalized_added_(text.added_tokens, true, [&](std::string_view token) { return normalized(token); }) {}
 
   bool begins_with_space() const override { return first_space_ != FirstSpace::kNone; }
 
   void encode(std::span<const std::uint8_t> bytes, std::vector<std::int32_t>& tokens) override {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (text.empty()) return;
-    const bool has_space = text.starts_with(' ') || text.starts_with(kMark);
-    if (first_space_ == FirstSpace::kAlways || (first_space_ == FirstSpace::kIfThereIsNone && !has_space))
-      add(alphabet_.mark, tokens);
+    added_.split(text, [&](std::string_view part, std::int32_t token) {
+      if (token != kNoLabel) return tokens.push_back(token);
+      encode_between(part, part.data() == text.data(), tokens);
+    });
+  }
+
+ private:
+  std::string normalized(std::string_view text) const {
+    return marks_in_normalizer_ ? with_marks(text, first_space_ == FirstSpace::kAlways) : std::string(text);
+  }
+
+  // Whether a piece gets a space before it that it has not.
+  bool gets_space(std::string_view piece, bool is_at_begin) const {
+    if (first_space_ == FirstSpace::kAlways) return true;
+    const bool may_get = first_space_ == FirstSpace::kIfThereIsNone ||
+                         (first_space_ == FirstSpace::kIfThereIsNoneAtBegin && is_at_begin);
+    return may_get && !piece.starts_with(' ') && !piece.starts_with(kMark);
+  }
+
+  void encode_between(std::string_view piece, bool is_at_begin, std::vector<std::int32_t>& tokens) {
+    if (normalized_added_.is_empty()) return encode_piece(piece, gets_space(piece, is_at_begin), tokens);
+    const std::string text = normalized(piece);
+    normalized_added_.split(text, [&](std::string_view part, std::int32_t token) {
+      if (token != kNoLabel) return tokens.push_back(token);
+      const bool is_first = is_at_begin && part.data() == text.data();
+      encode_piece(part, !marks_in_normalizer_ && gets_space(part, is_first), tokens);
+    });
+  }
+
+  void encode_piece(std::string_view piece, bool gets_space, std::vector<std::int32_t>& tokens) {
+    const std::span<const std::uint8_t> bytes = bytes_in(piece);
+    if (gets_space) add(alphabet_.mark, tokens);
     bool was_unknown = false;
     for (std::size_t at = 0; at < bytes.size();) {
       const auto [code, size] = utf8_character_at(bytes, at);
@@ -125,7 +163,6 @@ class CharacterVocabulary final : public TableVocabulary {
     end_segment(tokens);
   }
 
- private:
   void add_unknown(std::span<const std::uint8_t> character, bool was_unknown, std::vector<std::int32_t>& tokens) {
     if (!falls_back_) {
       if (!(was_unknown && fuses_unknown_)) add(unknown_, tokens);
@@ -152,10 +189,12 @@ class CharacterVocabulary final : public TableVocabulary {
   PairMerges merges_;
   WordEncoder encoder_;
   FirstSpace first_space_;
+  bool marks_in_normalizer_;
   bool cuts_at_spaces_;
   bool falls_back_;
   bool fuses_unknown_;
   std::int32_t unknown_;
+  AddedTokenSearch added_, normalized_added_;
   std::vector<std::int32_t> segment_;  // tokens that merges may join
 };
 

@@ -1,7 +1,8 @@
 #include "data/tokens/tokenizer_json.h"
 
-#include <optional>
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "data/tokens/vocabulary_json.h"
 
@@ -33,6 +34,20 @@ TokenNumbers added_tokens_in(const json& added, const std::string& name, const T
     }
   }
   return more;
+}
+
+std::vector<AddedToken> flags_of_added_tokens(const json& added, const std::string& name) {
+  std::vector<AddedToken> tokens;
+  for (const json& each : added) {
+    tokens.push_back({.content = member(each, "content").get<std::string>(),
+                      .number = member(each, "id").get<std::int32_t>(),
+                      .is_special = flag_in(each, "special", true, name),
+                      .is_normalized = flag_in(each, "normalized", false, name),
+                      .is_single_word = flag_in(each, "single_word", false, name),
+                      .strips_left = flag_in(each, "lstrip", false, name),
+                      .strips_right = flag_in(each, "rstrip", false, name)});
+  }
+  return tokens;
 }
 
 std::int32_t number_of(const VocabularyText& text, const std::string& token) {
@@ -97,6 +112,9 @@ TokenizerText parse_tokenizer_json(std::string_view content, const std::string& 
   text.numbers = numbers_in(member(model, "vocab"), name);
   text.merges = merges_in(member(model, "merges"), name);
   text.added = added_tokens_in(member(tokenizer, "added_tokens"), name, text.numbers);
+  text.added_tokens = flags_of_added_tokens(member(tokenizer, "added_tokens"), name);
+  if (std::ranges::any_of(text.added_tokens, [](const AddedToken& token) { return !token.is_special; }))
+    text.newly_read += " added tokens in texts";
   if (text.kind == TokenizerText::Kind::kGpt2) {
     text.separator = number_of(text, kEndOfText);
   } else {

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/tokens/added_tokens.h"
 #include "data/tokens/regular_cut.h"
 #include "data/tokens/vocabulary_files.h"
 
@@ -15,6 +16,9 @@ struct TokenizerText : VocabularyText {
   enum class Kind { kGpt2, kBytes, kCharacters };
   Kind kind = Kind::kGpt2;
   std::int32_t opening = kNoLabel;  // the token that stands before each document
+  std::vector<AddedToken> added_tokens;
+  // For the identity: of what the file has, all that changes tokens and that eave once passed over.
+  std::string newly_read;
 
   // kBytes
   bool composes = false;           // to NFC
@@ -23,8 +27,9 @@ struct TokenizerText : VocabularyText {
   bool takes_whole_words = false;  // a word that is a token is this token, whatever its merges give
 
   // kCharacters: the character U+2581 stands for a space.
-  enum class FirstSpace { kNone, kAlways, kIfThereIsNone };
-  FirstSpace first_space = FirstSpace::kNone;  // is put before the text
+  enum class FirstSpace { kNone, kAlways, kIfThereIsNone, kIfThereIsNoneAtBegin };
+  FirstSpace first_space = FirstSpace::kNone;  // is put before each piece between added tokens
+  bool marks_in_normalizer = false;            // so added tokens may be looked for among marks
   bool cuts_at_spaces = false;
   bool falls_back = false;  // an unknown character becomes the tokens of its bytes, such as <0x0A>
   std::int32_t unknown = kNoLabel;

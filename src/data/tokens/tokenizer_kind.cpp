@@ -15,13 +15,6 @@ bool is_absent(const json& value) {
   return value.is_null() || value == false || (value.is_string() && value.get_ref<const std::string&>().empty());
 }
 
-bool flag_in(const json& part, const char* option, bool by_default, const std::string& name) {
-  const json& value = member(part, option);
-  if (value.is_boolean()) return value.get<bool>();
-  if (!value.is_null()) refuse_vocabulary(name, std::string(": its ") + option + " is neither true nor false");
-  return by_default;
-}
-
 void require_model(const json& model, const std::string& name) {
   const bool has_old_model = model.is_object() && member(model, "type").is_null() && member(model, "merges").is_array();
   if (type_of(model) != "BPE" && !has_old_model) refuse_kind(name, "its model is " + type_of(model));
@@ -85,7 +78,10 @@ void read_metaspace(const json& part, const std::string& name, TokenizerText& te
   const bool adds = flag_in(part, "add_prefix_space", true, name) && scheme != "never";
   if (!scheme.is_null() && scheme != "always" && scheme != "first" && scheme != "never")
     refuse_kind(name, "its Metaspace has a prepend_scheme that eave does not know");
-  if (adds) text.first_space = TokenizerText::FirstSpace::kIfThereIsNone;
+  if (adds) {
+    text.first_space = scheme == "first" ? TokenizerText::FirstSpace::kIfThereIsNoneAtBegin
+                                         : TokenizerText::FirstSpace::kIfThereIsNone;
+  }
   text.cuts_at_spaces = flag_in(part, "split", true, name);
 }
 
@@ -117,6 +113,7 @@ void read_characters_kind(const json& tokenizer, const Parts& parts, const std::
   if (parts.size() > 1 || !(is_metaspace || (replaces && finds_nothing)))
     refuse_kind(name, "its pre_tokenizer is " + type_of(member(tokenizer, "pre_tokenizer")) +
                           " without a normalizer of Llama 2's kind");
+  text.marks_in_normalizer = !is_metaspace;
   if (is_metaspace) read_metaspace(*parts[0], name, text);
   if (flag_in(model, "ignore_merges", false, name)) refuse_kind(name, "its model has ignore_merges without ByteLevel");
   text.falls_back = flag_in(model, "byte_fallback", false, name);
@@ -124,6 +121,13 @@ void read_characters_kind(const json& tokenizer, const Parts& parts, const std::
 }
 
 }  // namespace
+
+bool flag_in(const json& part, const char* option, bool by_default, const std::string& name) {
+  const json& value = member(part, option);
+  if (value.is_boolean()) return value.get<bool>();
+  if (!value.is_null()) refuse_vocabulary(name, std::string(": its ") + option + " is neither true nor false");
+  return by_default;
+}
 
 std::vector<const json*> parts_of(const json& whole, const char* list, const std::string& name) {
   if (whole.is_null()) return {};

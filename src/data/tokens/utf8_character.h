@@ -7,8 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace eave {
+
+inline std::span<const std::uint8_t> bytes_in(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
 
 struct Utf8Character {
   UChar32 code;  // below 0: a byte that is no UTF-8, which stands alone

@@ -62,7 +62,8 @@ std::unique_ptr<Vocabulary> make_vocabulary(TokenizerText text, const std::strin
                                             const std::string& hashes) {
   const bool is_gpt2 = text.kind == TokenizerText::Kind::kGpt2;
   TokenTable table{.separator = text.separator, .opening = text.opening, .description = "byte pairs of " + files};
-  table.identity = (is_gpt2 ? "byte pairs " : "tokenizer.json ") + hashes + " Unicode " + unicode_version();
+  table.identity = (is_gpt2 ? "byte pairs " : "tokenizer.json ") + hashes + " Unicode " + unicode_version() +
+                   (text.newly_read.empty() ? "" : "," + text.newly_read);
   std::int32_t largest = 0;
   for (const TokenNumbers* numbers : {&text.numbers, &text.added}) {
     for (const auto& [token, number] : *numbers) largest = std::max(largest, number);

@@ -27,9 +27,9 @@ class Vocabulary {
   // Error(kBadData) if the vocabulary cannot cut the text.
   virtual void encode(std::span<const std::uint8_t> text, std::vector<std::int32_t>& tokens) = 0;
   // The bytes that a token stands for. Those of a text's tokens, one after another, are the text, with these
-  // exceptions: a vocabulary that begins_with_space() puts a space before it; one that normalises gives it in NFC; and
-  // one that writes spaces as U+2581 gives a space for this character, and its unk_token's text for what it has no
-  // token for.
+  // exceptions: a vocabulary that begins_with_space() puts a space before it; one that normalises gives it in NFC; one
+  // that writes spaces as U+2581 gives a space for this character, and its unk_token's text for what it has no token
+  // for; and an added token that takes white space beside it gives none of it.
   virtual std::string bytes_of(std::int32_t token) const = 0;
   // Whether encode() begins a text with a space, if it has none there. So the text of Llama 2's tokens begins with one
   // that was not written.

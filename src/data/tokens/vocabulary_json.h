@@ -30,6 +30,9 @@ const nlohmann::json& member(const nlohmann::json& object, const char* name);
 // "BPE"; "none" if there is none; "of an unknown type" if it has no such text.
 std::string type_of(const nlohmann::json& part);
 
+// A member that is true or false, or is not there.
+bool flag_in(const nlohmann::json& part, const char* option, bool by_default, const std::string& name);
+
 // An object of tokens and their numbers, each below kMostTokens and of one token.
 TokenNumbers numbers_in(const nlohmann::json& object, const std::string& name);
 

@@ -1,7 +1,8 @@
 """Trains a small BPE of each kind on texts, and writes tokenizer.json as models on Hugging Face have it. Runs in the
 environment of reference_packages.py.
 
-    reference_kinds.py FOLDER TEXT...        writes FOLDER/KIND.json for each kind, and prints the names of the kinds
+    reference_kinds.py FOLDER TEXT...        writes FOLDER/KIND.json for each kind, and FOLDER/KIND-added.json with added
+                                             tokens for some, and prints the names of the kinds
 """
 import json
 import pathlib
@@ -55,6 +56,14 @@ OF_CHARACTERS = {
     "unknown": (None, normalizers.Sequence([normalizers.Prepend("▁"), TO_MARK]), {}),
 }
 
+# The content, and the flags that are true. Some begin as others do, hold others, or are within special ones.
+ADDED = [(" " * count, ["normalized"]) for count in range(2, 9)] + [
+    ("<tool_call>", []), ("</tool_call>", []), ("<tool", []), ("_call>x", []), ("tool_ca", []), ("<|im_start|>", ["special"]), ("<|im", []),
+    ("start|>", []), ("<n>", ["normalized"]), ("<n> n", ["normalized"]), ("n><n", ["normalized", "special"]), ("e\u0301x", ["normalized"]),
+    ("\u212b", []), ("\n\n", []), ("▁▁", []), ("東京", ["normalized"]), ("[L]", ["lstrip"]), ("[R]", ["rstrip"]),
+    ("[B]", ["lstrip", "rstrip", "normalized"]), ("word", ["single_word"]), ("wört", ["single_word", "normalized"]), ("[LW", ["lstrip", "single_word"])]
+WITH_ADDED = ["llama3", "qwen2", "smollm", "merged-with-next", "llama2", "mistral", "gemma", "metaspace", "metaspace-never", "unknown-fused"]
+
 
 def train(kind, texts):
     is_of_bytes = kind in OF_BYTES
@@ -86,11 +95,23 @@ def finished(tokenizer, kind):
     return written
 
 
+def with_added(written):
+    """The tokenizer, as a file, with these added tokens; those that it has not are numbered behind its own."""
+    numbers = dict(written["model"]["vocab"])
+    flags = ["single_word", "lstrip", "rstrip", "normalized", "special"]
+    added = [dict({"id": numbers.setdefault(content, len(numbers)), "content": content}, **{flag: flag in true for flag in flags})
+             for content, true in ADDED]
+    return dict(written, added_tokens=sorted(added, key=lambda token: token["id"]))
+
+
 def main():
     folder, texts = pathlib.Path(sys.argv[1]), [pathlib.Path(path).read_text(encoding="utf-8") for path in sys.argv[2:]]
     for kind in [*OF_BYTES, *OF_CHARACTERS]:
-        (folder / f"{kind}.json").write_text(json.dumps(finished(train(kind, texts), kind), ensure_ascii=False))
-        print(kind)
+        written = finished(train(kind, texts), kind)
+        files = {kind: written} | ({f"{kind}-added": with_added(written)} if kind in WITH_ADDED else {})
+        for name, content in files.items():
+            (folder / f"{name}.json").write_text(json.dumps(content, ensure_ascii=False))
+            print(name)
 
 
 if __name__ == "__main__":

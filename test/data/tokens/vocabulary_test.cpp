@@ -1,24 +1,11 @@
 // Byte-level vocabularies: how words are cut, how pairs are merged, and which files are refused.
 #include "data/tokens/vocabulary.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "data/tokens/byte_pairs.h"
-#include "data/tokens/encoded_text.h"
-#include "data/tokens/vocabulary_files.h"
-#include "test/data/data_files.h"
-#include "test/data/tokens/text_files.h"
+#include "test/data/tokens/vocabularies.h"
 
 namespace eave {
 namespace {
-
-namespace fs = std::filesystem;
-
-std::span<const std::uint8_t> bytes_in(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
 
 std::vector<std::string> words_in(std::string_view text) {
   std::vector<std::string> words;
@@ -30,8 +17,6 @@ std::vector<std::string> words_in(std::string_view text) {
   return words;
 }
 
-using Words = std::vector<std::string>;
-
 TEST(FirstWord, is_cut_as_gpt2_cuts) {
   EXPECT_EQ(words_in("Hello, it's 42 o'clock"), (Words{"Hello", ",", " it", "'s", " 42", " o", "'", "clock"}));
   EXPECT_EQ(words_in("a  b\n\nc \n"), (Words{"a", " ", " b", "\n", "\n", "c", " \n"}));
@@ -42,45 +27,6 @@ TEST(FirstWord, is_cut_as_gpt2_cuts) {
   EXPECT_EQ(words_in("a\xff\xfe!b\xe2\x82"), (Words{"a", "\xff\xfe!", "b", "\xe2\x82"})) << "bytes that are no UTF-8";
   EXPECT_EQ(words_in(" "), (Words{" "}));
 }
-
-// A vocabulary of the 256 bytes, which have their own numbers, and these merges.
-class Vocabularies : public testing::Test {
- protected:
-  const fs::path& place() const { return directory_.path(); }
-  static std::string numbers_json(const Words& more) {
-    std::string json = "{";
-    for (int byte = 0; byte < 256; ++byte) {
-      const std::string letter = letter_of_byte(static_cast<std::uint8_t>(byte));
-      json += (byte == 0 ? "\"" : ", \"") + std::string(letter == "\"" || letter == "\\" ? "\\" : "") + letter +
-              "\": " + std::to_string(byte);
-    }
-    for (std::size_t i = 0; i < more.size(); ++i) json += ", \"" + more[i] + "\": " + std::to_string(256 + i);
-    return json + "}";
-  }
-  void write_gpt2(const std::string& numbers, const std::string& merges) const {
-    write_text(place() / "encoder.json", numbers);
-    write_text(place() / "vocab.bpe", merges);
-  }
-  static std::string tokenizer_json(const std::string& model, const std::string& cut, const std::string& rest = "") {
-    return R"({"version": "1.0", "normalizer": null, "added_tokens": [{"id": 260, "content": "<|endoftext|>"}], )" +
-           rest + "\"pre_tokenizer\": " + cut + ", \"model\": " + model + "}";
-  }
-  Refusal refused(const std::string& name = "") const {
-    return refusal_of([&] { open_vocabulary((place() / name).string()); });
-  }
-  std::vector<std::int32_t> encode(std::string_view text) const {
-    std::vector<std::int32_t> tokens;
-    open_vocabulary(place().string())->encode(bytes_in(text), tokens);
-    return tokens;
-  }
-
- private:
-  TemporaryDirectory directory_;
-};
-
-const Words kMore = {"ab", "abc", "bc", "aa", "<|endoftext|>"};
-constexpr const char* kMerges = "#version: 0.2\na b\nb c\nab c\na a\n";
-constexpr const char* kByteLevel = R"({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true})";
 
 TEST_F(Vocabularies, merge_the_pair_of_the_lowest_rank_first_from_the_left) {
   write_gpt2(numbers_json(kMore), kMerges);
@@ -196,13 +142,6 @@ TEST_F(Vocabularies, may_end_lines_as_windows_does) {
     merges += letter == '\n' ? std::string("\r\n") : std::string(1, letter);
   write_gpt2(numbers_json(kMore), merges);
   EXPECT_EQ(encode("abc aab"), wanted);
-}
-
-TEST_F(Vocabularies, with_an_added_token_of_anothers_number_are_refused) {
-  const std::string added = R"("added_tokens": [{"id": 97, "content": "<|endoftext|>"}])";
-  write_text(place() / "tokenizer.json", R"({"model": {"type": "BPE", "vocab": )" + numbers_json({}) +
-                                             R"(, "merges": []}, "pre_tokenizer": )" + kByteLevel + ", " + added + "}");
-  expect_refusal(refused(), ExitCode::kBadData, {"gives the number 97 to two tokens", "<|endoftext|>"});
 }
 
 // Vocabularies that cut by regular expressions. Their tokens are compared with those of Hugging Face's tokenizers by
@@ -368,66 +307,6 @@ TEST_F(CharacterVocabularies, without_the_mark_or_with_merged_bytes_are_refused)
       "merges": ["<unk> a"]}, )" +
                  std::string(kLlama2) + "}");
   expect_refusal(refused(), ExitCode::kBadData, {"it merges '<unk>' and 'a'"});
-}
-
-class EncodedTexts : public Vocabularies {
- protected:
-  void SetUp() override {
-    write_gpt2(numbers_json(kMore), kMerges);
-    for (int i = 0; i < 30; ++i) write_text(texts_.path() / std::to_string(i), "abc aab " + document_of(i, 20));
-  }
-  EncodedText encode_all(const fs::path& cache) const {
-    const TextParts parts = part_text(list_text(texts_.path()), 0.2);
-    const auto vocabulary = open_vocabulary(place().string());
-    return encode_text(texts_.path(), parts, *vocabulary, cache);
-  }
-  static std::vector<std::int32_t> tokens_in(const EncodedText& text) {
-    std::vector<std::int32_t> tokens(static_cast<std::size_t>(text.stream->size()));
-    text.stream->read(0, tokens);
-    return tokens;
-  }
-  static std::vector<fs::path> files_in(const fs::path& folder) {
-    return {fs::directory_iterator(folder), fs::directory_iterator()};
-  }
-
-  fs::path cache() const { return cache_.path() / "eave" / "tokens"; }
-
-  TemporaryDirectory texts_, cache_;
-};
-
-TEST_F(EncodedTexts, are_kept_and_found_again_with_the_same_tokens) {
-  const EncodedText in_memory = encode_all({});
-  EXPECT_EQ(in_memory.note, "");
-  const std::vector<std::int32_t> wanted = tokens_in(in_memory);
-  EXPECT_EQ(std::ranges::count(wanted, 260), 30) << "a separator behind each file";
-  for (int i = 0; i < 2; ++i) {
-    const EncodedText kept = encode_all(cache());
-    EXPECT_EQ(tokens_in(kept), wanted);
-    EXPECT_EQ(kept.training, in_memory.training);
-    EXPECT_NE(kept.note.find("tokens kept in "), std::string::npos);
-    ASSERT_EQ(files_in(cache()).size(), 1u);
-  }
-}
-
-TEST_F(EncodedTexts, that_are_damaged_in_the_cache_are_encoded_again) {
-  const std::vector<std::int32_t> wanted = tokens_in(encode_all(cache()));
-  const fs::path file = files_in(cache()).at(0);
-  const auto size = fs::file_size(file);
-  for (const std::uintmax_t cut : {std::uintmax_t{0}, std::uintmax_t{20}, size - 2}) {
-    fs::resize_file(file, cut);
-    EXPECT_EQ(tokens_in(encode_all(cache())), wanted) << "cut to " << cut;
-    EXPECT_EQ(fs::file_size(file), size);
-  }
-  std::string bytes(size, '\0');
-  write_text(file, bytes);
-  EXPECT_EQ(tokens_in(encode_all(cache())), wanted);
-}
-
-TEST_F(EncodedTexts, stay_in_memory_if_the_cache_cannot_be_written) {
-  write_text(cache_.path() / "file", "no folder");
-  const EncodedText text = encode_all(cache_.path() / "file" / "tokens");
-  EXPECT_EQ(text.note, "");
-  EXPECT_EQ(tokens_in(text), tokens_in(encode_all({})));
 }
 
 }  // namespace

@@ -1,0 +1,46 @@
+// Added tokens of a tokenizer.json: which are found in texts, and which stand around them.
+#include "data/tokens/added_tokens.h"
+
+#include <utility>
+
+#include "test/data/tokens/vocabularies.h"
+
+namespace eave {
+namespace {
+
+// Compared with Hugging Face's tokenizers by reference_tokens_test.
+TEST_F(Vocabularies, find_added_tokens_in_texts_unless_they_are_special) {
+  const auto write = [&](const std::string& flags) {
+    write_text(place() / "tokenizer.json",
+               R"({"normalizer": null, "added_tokens": [{"id": 256, "content": "<t>")" + flags +
+                   R"(}, {"id": 257, "content": "<t>b", "special": false}], "pre_tokenizer": )" + kByteLevel +
+                   R"(, "model": {"type": "BPE", "vocab": )" + numbers_json({}) + R"(, "merges": []}})");
+  };
+  using Tokens = std::vector<std::int32_t>;
+  write(R"(, "special": false)");
+  EXPECT_EQ(encode("<t>a<t><t"), (Tokens{256, 'a', 256, '<', 't'}));
+  EXPECT_EQ(encode("<t>b<t"), (Tokens{257, '<', 't'})) << "the longest";
+  EXPECT_EQ(encode("\xff<t>"), (Tokens{0xff, 256})) << "bytes that are no UTF-8";
+  EXPECT_EQ(encode("a <t> b"), (Tokens{'a', ' ', 256, ' ', 'b'}));
+  EXPECT_EQ(open_vocabulary(place().string())->bytes_of(256), "<t>");
+  const std::string identity = open_vocabulary(place().string())->identity();
+  EXPECT_TRUE(identity.ends_with(", added tokens in texts")) << identity;
+  write(R"(, "special": false, "lstrip": true, "rstrip": true)");
+  EXPECT_EQ(encode("a <t> b"), (Tokens{'a', 256, 'b'}));
+  write(R"(, "special": false, "single_word": true)");
+  EXPECT_EQ(encode("a<t> <t>"), (Tokens{'a', '<', 't', '>', ' ', 256}));
+  for (const char* flags : {R"(, "special": true)", ""}) {
+    write(flags);
+    EXPECT_EQ(encode("<t><t>b"), (Tokens{'<', 't', '>', 257})) << flags;
+  }
+}
+
+TEST_F(Vocabularies, with_an_added_token_of_anothers_number_are_refused) {
+  const std::string added = R"("added_tokens": [{"id": 97, "content": "<|endoftext|>"}])";
+  write_text(place() / "tokenizer.json", R"({"model": {"type": "BPE", "vocab": )" + numbers_json({}) +
+                                             R"(, "merges": []}, "pre_tokenizer": )" + kByteLevel + ", " + added + "}");
+  expect_refusal(refused(), ExitCode::kBadData, {"gives the number 97 to two tokens", "<|endoftext|>"});
+}
+
+}  // namespace
+}  // namespace eave
