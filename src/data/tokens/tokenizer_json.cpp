@@ -57,32 +57,64 @@ std::int32_t number_of(const VocabularyText& text, const std::string& token) {
   return kNoLabel;
 }
 
-// A template's special tokens before the text and behind it.
+// Tokens that the post-processor puts before a text and behind it.
 struct Around {
   std::vector<std::string> before, behind;
+  bool is_pair = false;  // of RobertaProcessing or BertProcessing
 };
 
-Around template_around(const json& post_processor, const std::string& name) {
+void add_template(const json& part, Around& around) {
+  bool is_behind = false;
+  for (const json& each : member(part, "single")) {
+    const json& special = member(member(each, "SpecialToken"), "id");
+    if (special.is_string()) (is_behind ? around.behind : around.before).push_back(special.get<std::string>());
+    is_behind = is_behind || !member(each, "Sequence").is_null();
+  }
+}
+
+// Of RobertaProcessing and BertProcessing: each of the two tokens is a list of its text and its number.
+void add_pair(const json& part, const std::string& name, Around& around) {
+  for (const auto& [side, tokens] : {std::pair("cls", &around.before), std::pair("sep", &around.behind)}) {
+    const json& token = member(part, side);
+    if (!token.is_array() || token.empty() || !token[0].is_string())
+      refuse_vocabulary(name, ": its post_processor has no " + std::string(side));
+    tokens->push_back(token[0].get<std::string>());
+  }
+  around.is_pair = true;
+}
+
+Around around_text(const json& post_processor, const std::string& name) {
   Around around;
   for (const json* part : parts_of(post_processor, "processors", name)) {
-    bool is_behind = false;
-    if (type_of(*part) != "TemplateProcessing") continue;
-    for (const json& each : member(*part, "single")) {
-      const json& special = member(member(each, "SpecialToken"), "id");
-      if (special.is_string()) (is_behind ? around.behind : around.before).push_back(special.get<std::string>());
-      is_behind = is_behind || !member(each, "Sequence").is_null();
-    }
+    const std::string type = type_of(*part);
+    if (type == "TemplateProcessing") add_template(*part, around);
+    if (type == "RobertaProcessing" || type == "BertProcessing") add_pair(*part, name, around);
   }
   return around;
 }
 
-// The tokens around a document are those that the template puts around a text, if it puts one there; else, behind it, a
-// special token with a usual name.
+std::int32_t only_token(const std::vector<std::string>& tokens, const char* side, const std::string& name,
+                        const TokenizerText& text) {
+  if (tokens.empty()) return kNoLabel;
+  if (tokens.size() > 1)
+    refuse_kind(name, "its post_processor puts " + quoted_token(tokens[0]) + " and " + quoted_token(tokens[1]) + " " +
+                          side + " a text, and eave puts only one token there");
+  const std::int32_t number = number_of(text, tokens[0]);
+  if (number == kNoLabel)
+    refuse_vocabulary(name, ": its post_processor names the token " + quoted_token(tokens[0]) + ", which it lacks");
+  return number;
+}
+
+// The tokens around a document are those that the post-processor puts around a text, if it puts one there; else, behind
+// it, a special token with a usual name. GPT-2's own file has <|endoftext|>.
 void find_ends(const json& tokenizer, const std::string& name, TokenizerText& text) {
-  const Around around = template_around(member(tokenizer, "post_processor"), name);
-  if (around.before.size() == 1) text.opening = number_of(text, around.before[0]);
-  if (around.behind.size() == 1) text.separator = number_of(text, around.behind[0]);
+  const Around around = around_text(member(tokenizer, "post_processor"), name);
+  text.opening = only_token(around.before, "before", name, text);
+  text.separator = only_token(around.behind, "behind", name, text);
+  const bool is_gpt2 = text.kind == TokenizerText::Kind::kGpt2, has_any = text.opening >= 0 || text.separator >= 0;
+  if (around.is_pair || (is_gpt2 && has_any)) text.newly_read += " tokens around a text";
   if (text.separator == kNoLabel) text.separator = number_of(text, kEndOfText);
+  if (is_gpt2) return;
   for (const char* end : kEnds) {
     for (const json& each : member(tokenizer, "added_tokens")) {
       if (text.separator == kNoLabel && member(each, "content") == end && member(each, "special") == true)
@@ -115,11 +147,7 @@ TokenizerText parse_tokenizer_json(std::string_view content, const std::string& 
   text.added_tokens = flags_of_added_tokens(member(tokenizer, "added_tokens"), name);
   if (std::ranges::any_of(text.added_tokens, [](const AddedToken& token) { return !token.is_special; }))
     text.newly_read += " added tokens in texts";
-  if (text.kind == TokenizerText::Kind::kGpt2) {
-    text.separator = number_of(text, kEndOfText);
-  } else {
-    find_ends(tokenizer, name, text);
-  }
+  find_ends(tokenizer, name, text);
   if (text.kind == TokenizerText::Kind::kCharacters && !text.falls_back)
     text.unknown = unknown_token(model, name, text.numbers);
   return text;

@@ -35,6 +35,43 @@ TEST_F(Vocabularies, find_added_tokens_in_texts_unless_they_are_special) {
   }
 }
 
+TEST_F(Vocabularies, of_gpt2s_kind_put_the_tokens_of_a_post_processor_around_a_text) {
+  const std::string added = R"("added_tokens": [{"id": 256, "content": "<s>", "special": true}, )"
+                            R"({"id": 257, "content": "</s>", "special": true}, )"
+                            R"({"id": 258, "content": "<|endoftext|>", "special": true}], )";
+  const auto write = [&](const std::string& processor) {
+    write_text(place() / "tokenizer.json",
+               "{" + added + R"("post_processor": )" + processor + R"(, "pre_tokenizer": )" + kByteLevel +
+                   R"(, "model": {"type": "BPE", "vocab": )" + numbers_json({}) + R"(, "merges": []}})");
+  };
+  const auto ends = [&] {
+    const auto vocabulary = open_vocabulary(place().string());
+    return std::pair(vocabulary->opening(), vocabulary->separator());
+  };
+  write(kByteLevel);
+  EXPECT_EQ(ends(), std::pair(kNoLabel, 258));
+  const std::string identity = open_vocabulary(place().string())->identity();
+  EXPECT_TRUE(identity.starts_with("byte pairs ") && identity.find(',') == std::string::npos) << identity;
+  const std::string begin = R"({"SpecialToken": {"id": "<s>"}})", text = R"({"Sequence": {"id": "A"}})",
+                    end = R"({"SpecialToken": {"id": "</s>"}})";
+  const auto of = [](const std::string& single) {
+    return R"({"type": "TemplateProcessing", "single": [)" + single + "]}";
+  };
+  write(of(begin + ", " + text + ", " + end));
+  EXPECT_EQ(ends(), std::pair(256, 257));
+  EXPECT_TRUE(open_vocabulary(place().string())->identity().ends_with(", tokens around a text"));
+  write(of(begin + ", " + text));
+  EXPECT_EQ(ends(), std::pair(256, 258));
+  for (const char* type : {"RobertaProcessing", "BertProcessing"}) {
+    write(R"({"type": ")" + std::string(type) + R"(", "cls": ["<s>", 256], "sep": ["</s>", 257]})");
+    EXPECT_EQ(ends(), std::pair(256, 257)) << type;
+  }
+  write(of(begin + ", " + begin + ", " + text));
+  expect_refusal(refused(), ExitCode::kBadData, {"puts '<s>' and '<s>' before a text"});
+  write(of(R"({"SpecialToken": {"id": "<x>"}}, )" + text));
+  expect_refusal(refused(), ExitCode::kBadData, {"names the token '<x>', which it lacks"});
+}
+
 TEST_F(Vocabularies, with_an_added_token_of_anothers_number_are_refused) {
   const std::string added = R"("added_tokens": [{"id": 97, "content": "<|endoftext|>"}])";
   write_text(place() / "tokenizer.json", R"({"model": {"type": "BPE", "vocab": )" + numbers_json({}) +
