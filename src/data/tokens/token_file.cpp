@@ -49,6 +49,32 @@ TokenFormat format_behind_header(const ByteSource& file, std::span<const std::ui
                           std::to_string(right) + kGetTokens);
 }
 
+// Whether each second number of 16 bits is at most 3, and the first of a pair is not, in all parts that are looked at.
+// So it is in numbers of 32 bits below 2^18, lowest byte first, and not in tokens of 16 bits.
+bool looks_like_32_bits(const ByteSource& file) {
+  constexpr std::uint64_t kPairBytes = 4, kFewestPairs = 16, kPieces = 64, kBytesOfPiece = 16384;
+  if (file.size() % kPairBytes != 0 || file.size() < kFewestPairs * kPairBytes) return false;
+  bool has_large = false;
+  std::vector<std::uint8_t> piece(kBytesOfPiece);
+  const std::uint64_t distance = std::max(kBytesOfPiece, file.size() / kPieces / kPairBytes * kPairBytes);
+  for (std::uint64_t at = 0; at < file.size(); at += distance) {
+    const std::size_t count = file.read_at(at, piece);
+    for (std::size_t i = 0; i + kPairBytes <= count; i += kPairBytes) {
+      if (piece[i + 2] > 3 || piece[i + 3] != 0) return false;
+      has_large = has_large || piece[i] > 3 || piece[i + 1] != 0;
+    }
+  }
+  return has_large;
+}
+
+void require_16_bits(const ByteSource& file) {
+  if (!looks_like_32_bits(file)) return;
+  refuse_tokens(file,
+                " looks like numbers of 32 bits; without a header eave reads 16 bits: write them as numpy's "
+                "uint16, or put llm.c's header before them (" +
+                    std::to_string(kLlama3Magic) + ", version 7), which says that they have 32 bits");
+}
+
 }  // namespace
 
 TokenFormat read_token_format(const ByteSource& file) {
@@ -62,6 +88,7 @@ TokenFormat read_token_format(const ByteSource& file) {
     if (file.size() >= kHeaderBytes && count == begin.size()) return format_behind_header(file, begin);
     refuse_tokens(file, " ends at offset " + std::to_string(file.size()) + ", within llm.c's header" + kGetTokens);
   }
+  require_16_bits(file);
   if (file.size() % 2 == 0) return {0, 2, static_cast<std::int64_t>(file.size() / 2), 0};
   const std::string what = describe_unpacked(file, "name a folder of .bin files that nanoGPT or llm.c wrote");
   refuse_tokens(file, " has " + count_text(static_cast<std::int64_t>(file.size()), "byte") +

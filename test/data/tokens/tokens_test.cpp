@@ -118,6 +118,20 @@ TEST_F(Tokens, that_are_cut_or_something_else_are_refused) {
   }
 }
 
+TEST_F(Tokens, of_32_bits_without_a_header_are_refused) {
+  for (const int vocabulary : {300, 50257, 151936}) {
+    add("train.bin", token_bytes(some_tokens(20000, 0, vocabulary), 4));
+    expect_refusal(refused(kSmall), ExitCode::kBadData,
+                   {"train.bin looks like numbers of 32 bits", "uint16", "20240801, version 7"});
+  }
+  add("train.bin", token_bytes(some_tokens(20000, 0, 65)));
+  EXPECT_EQ(open(kSmall).train->classes(), 1000) << "small numbers of 16 bits";
+  std::vector<std::int32_t> late(400000);  // zeros, and numbers of 16 bits only in the middle of the file
+  std::ranges::copy(some_tokens(40000), late.begin() + 180000);
+  add("train.bin", token_bytes(late));
+  EXPECT_EQ(open({{"vocabulary-size", "50257"}}).train->classes(), 50257);
+}
+
 TEST_F(Tokens, that_are_not_there_or_too_few_are_refused) {
   expect_refusal(refused(), ExitCode::kInputMissing, {"no files of tokens in " + place().string(), "train.bin"});
   add("val.bin", token_bytes({1, 2}));
