@@ -88,24 +88,43 @@ std::vector<TokenFiles::File> open_token_files(const fs::path& folder, const std
   return files;
 }
 
-// The size that is given, or else that of the headers, which must agree.
+// A file whose header says another size than that of an earlier file is refused. nullptr: no file has a header.
+const TokenFiles::File* file_with_header(const std::vector<const TokenFiles::File*>& files) {
+  const TokenFiles::File* first = nullptr;
+  for (const TokenFiles::File* file : files) {
+    if (file->format.vocabulary == 0) continue;
+    if (first == nullptr) first = file;
+    if (file->format.vocabulary == first->format.vocabulary) continue;
+    throw Error(ExitCode::kUsage, file->source->name() + " has another vocabulary than " + first->source->name() +
+                                      ", as their headers say: " + std::to_string(file->format.vocabulary) + " and " +
+                                      count_text(first->format.vocabulary, "token") +
+                                      "; keep the files of one vocabulary");
+  }
+  return first;
+}
+
+// The size that is given, or else that of the headers. Models may know more tokens than the headers say, not fewer.
 int vocabulary_of(const OptionValues& values, const std::vector<TokenFiles::File>& train,
                   const std::vector<TokenFiles::File>& test) {
-  if (values.has("vocabulary-size")) return static_cast<int>(values.integer("vocabulary-size", 1, kMostTokens));
-  int size = train.front().format.vocabulary;
+  std::vector<const TokenFiles::File*> files;
   for (const auto* part : {&train, &test}) {
-    for (const TokenFiles::File& file : *part) {
-      if (file.format.vocabulary != 0 && file.format.vocabulary == size) continue;
-      throw Error(ExitCode::kUsage,
-                  file.source->name() +
-                      (file.format.vocabulary == 0
-                           ? " does not say how many tokens its vocabulary has; give --vocabulary-size, such as 50257 "
-                             "for GPT-2's. nanoGPT's prepare.py prints it, and keeps it in meta.pkl"
-                           : " has another vocabulary than " + train.front().source->name() +
-                                 ", as their headers say: keep the files of one vocabulary"));
-    }
+    for (const TokenFiles::File& file : *part) files.push_back(&file);
   }
-  return size;
+  const TokenFiles::File* const known = file_with_header(files);
+  if (values.has("vocabulary-size")) {
+    const auto size = static_cast<int>(values.integer("vocabulary-size", 1, kMostTokens));
+    if (known == nullptr || size >= known->format.vocabulary) return size;
+    throw Error(ExitCode::kUsage, "--vocabulary-size " + std::to_string(size) + ": the header of " +
+                                      known->source->name() + " says " + count_text(known->format.vocabulary, "token") +
+                                      "; give at least as many, or leave it out");
+  }
+  const auto silent = std::ranges::find_if(files, [](const auto* file) { return file->format.vocabulary == 0; });
+  if (silent == files.end()) return known->format.vocabulary;
+  throw Error(
+      ExitCode::kUsage,
+      (*silent)->source->name() +
+          " does not say how many tokens its vocabulary has; give --vocabulary-size, such as 50257 for GPT-2's. "
+          "nanoGPT's prepare.py prints it, and keeps it in meta.pkl");
 }
 
 std::string name_files(const std::vector<std::string>& names) {

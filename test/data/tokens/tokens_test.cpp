@@ -90,8 +90,9 @@ TEST_F(Tokens, out_of_the_vocabulary_are_refused_with_file_and_offset) {
   add("train.bin", token_bytes(tokens));
   expect_refusal(refused(kSmall), ExitCode::kBadData,
                  {"train.bin: token 1000 at offset 1400 is not in the vocabulary of 1000", "--vocabulary-size"});
+  tokens[700] = 60000;
   add("train.bin", llmc_header(20240520, 1, 1000) + token_bytes(tokens));
-  expect_refusal(refused(kSmall), ExitCode::kBadData, {"token 1000 at offset 2424"});
+  expect_refusal(refused(), ExitCode::kBadData, {"token 60000 at offset 2424"});
   tokens[700] = -2;
   add("train.bin", llmc_header(20240801, 7, 1000) + token_bytes(tokens, 4));
   expect_refusal(refused(), ExitCode::kBadData, {"token 4294967294 at offset 3824"});
@@ -130,6 +131,18 @@ TEST_F(Tokens, of_32_bits_without_a_header_are_refused) {
   std::ranges::copy(some_tokens(40000), late.begin() + 180000);
   add("train.bin", token_bytes(late));
   EXPECT_EQ(open({{"vocabulary-size", "50257"}}).train->classes(), 50257);
+}
+
+TEST_F(Tokens, of_fewer_or_of_two_vocabularies_than_their_headers_say_are_refused) {
+  write_token_folder(place());
+  expect_refusal(refused(kSmall), ExitCode::kUsage,
+                 {"--vocabulary-size 1000: the header of " + (place() / "train.bin").string() + " says 50257 tokens",
+                  "leave it out"});
+  add("val.bin", llmc_header(20240801, 7, 700) + token_bytes(some_tokens(700, 0, 128256), 4));
+  for (const Given& given : {Given(), Given{{"vocabulary-size", "200000"}}}) {
+    expect_refusal(refused(given), ExitCode::kUsage,
+                   {"val.bin has another vocabulary than", "128256 and 50257 tokens"});
+  }
 }
 
 TEST_F(Tokens, that_are_not_there_or_too_few_are_refused) {
