@@ -137,13 +137,24 @@ std::unique_ptr<Vocabulary> find_vocabulary(const GenerateRequest& request, cons
   return open_vocabulary(named);
 }
 
+// Another vocabulary of the same size would write other texts. Files from before 2026-11-29 say no hash.
+void check_tokens(const Vocabulary& vocabulary, const RunConfig& config, const StoredModel& model) {
+  const std::string hash = hash_of_tokens(vocabulary), &wanted = model.description.vocabulary;
+  if (wanted.empty() || hash == wanted) return;
+  const std::string named = setting_in(config, "vocabulary");
+  throw Error(ExitCode::kConfiguration, "the vocabulary (" + vocabulary.describe() + ") has the tokens " + hash +
+                                            ", but the model of " + model.place.string() + " was trained with " +
+                                            wanted + (named.empty() ? "" : ", of --vocabulary " + printable(named)) +
+                                            "; name the vocabulary that it was trained with by --vocabulary PATH");
+}
+
 // A model may know more tokens than its vocabulary has, such as 50304 for the 50257 of GPT-2. A run on text says so by
 // --vocabulary-size.
 void check_vocabulary(const Vocabulary& vocabulary, const GenerateRequest& request, const StoredModel& model) {
   const int known = model.description.classes, size = vocabulary.size();
   const RunConfig config = config_of(request.run, model);
   const bool may_be_smaller = setting_in(config, "data") != "text" || !setting_in(config, "vocabulary-size").empty();
-  if (size == known || (size < known && may_be_smaller)) return;
+  if (size == known || (size < known && may_be_smaller)) return check_tokens(vocabulary, config, model);
   throw Error(ExitCode::kConfiguration, "the vocabulary has " + count_text(size, "token") + ", but the model of " +
                                             model.place.string() + " knows " + std::to_string(known) +
                                             "; name the vocabulary that it was trained with by --vocabulary PATH");

@@ -185,6 +185,7 @@ std::map<std::string, std::string> metadata_of(const ModelDescription& model) {
       {"model", model.specification}, {"image", text_of(model.image)}, {"classes", std::to_string(model.classes)}};
   if (!model.class_names.empty()) metadata["class_names"] = model.class_names;
   if (!model.input.empty()) metadata["input"] = model.input;
+  if (!model.vocabulary.empty()) metadata["vocabulary"] = model.vocabulary;
   return metadata;
 }
 
@@ -228,6 +229,7 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
   }
   if (const auto names = metadata.find("class_names"); names != metadata.end()) model.class_names = names->second;
   if (const auto input = metadata.find("input"); input != metadata.end()) model.input = input->second;
+  if (const auto hash = metadata.find("vocabulary"); hash != metadata.end()) model.vocabulary = hash->second;
   return model;
 }
 

@@ -21,6 +21,7 @@ struct ModelDescription {
   int classes = 0;
   std::string class_names = {};  // a JSON list of texts, in ASCII; "" if not known
   std::string input = {};        // how pixels are transformed before the first layer; "" if not known
+  std::string vocabulary = {};   // DataSplit::vocabulary; "" if not known
 };
 
 struct ModelArenas {

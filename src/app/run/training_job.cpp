@@ -225,8 +225,12 @@ void TrainingJob::build_optimizer() {
 }
 
 ModelDescription TrainingJob::model_description() const {
-  return {model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
-          data_.train->classes(), text_of_names(data_.class_names), describe_input()};
+  return {model_specification(values_.text("model")),
+          augmentation_.output(data_.train->shape()),
+          data_.train->classes(),
+          text_of_names(data_.class_names),
+          describe_input(),
+          data_.vocabulary};
 }
 
 void TrainingJob::plan_drops() {

@@ -108,6 +108,7 @@ DataSplit open_text(const OptionValues& values) {
   split.note = describe_text(listing, parts, text, *vocabulary, values);
   split.warnings = warn_of_share(text, share);
   split.identity = "context " + std::to_string(context) + ", " + identity_of(parts, *vocabulary);
+  split.vocabulary = hash_of_tokens(*vocabulary);
   for (const TextDocument& document : parts.documents) split.test_bytes += static_cast<std::int64_t>(document.held);
   split.train = training_windows(text.stream, text.training, context, tokens);
   split.test = test_windows(text.stream, text.training, context, tokens);

@@ -100,6 +100,15 @@ std::unique_ptr<Vocabulary> open_two_files(const fs::path& numbers, const fs::pa
 
 }  // namespace
 
+std::string hash_of_tokens(const Vocabulary& vocabulary) {
+  Hasher hasher;
+  for (int token = 0; token < vocabulary.size(); ++token) {
+    const std::string bytes = vocabulary.bytes_of(token);
+    hasher.add(std::to_string(bytes.size()) + " " + bytes);
+  }
+  return hasher.hash().text();
+}
+
 std::unique_ptr<Vocabulary> open_vocabulary(const std::string& choice) {
   if (choice == "bytes") return std::make_unique<ByteVocabulary>();
   const fs::path place = choice;

@@ -36,6 +36,10 @@ class Vocabulary {
   virtual bool begins_with_space() const { return false; }
 };
 
+// A hash of the bytes of all tokens in turn. Vocabularies that write the same tokens as the same text have the same,
+// also if they are of other files.
+std::string hash_of_tokens(const Vocabulary& vocabulary);
+
 // `choice` is "bytes", a tokenizer.json, or a folder that holds one, or encoder.json and vocab.bpe, or vocab.json and
 // merges.txt. Throws Error: kInputMissing if there are no such files; kBadData if they are damaged, do not belong
 // together, or are of a kind that eave does not read.

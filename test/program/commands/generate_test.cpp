@@ -13,16 +13,18 @@ namespace {
 const char* const kModel =
     "'embedding 16 positions 12; residual(layer_norm; linear 48; attention 2; linear 16); tied_output'";
 
-// GPT-2's files with two merges and a token between documents.
-void write_vocabulary(const Place& place, const std::string& folder) {
+// GPT-2's files with two merges, which make a token of three letters, and a token between documents.
+void write_vocabulary(const Place& place, const std::string& folder, const std::string& letters = "abc") {
   nlohmann::json numbers;
   for (int byte = 0; byte < 256; ++byte) numbers[letter_of_byte(static_cast<std::uint8_t>(byte))] = byte;
-  numbers["ab"] = 256;
-  numbers["abc"] = 257;
+  const std::string two = letters.substr(0, 2);
+  numbers[two] = 256;
+  numbers[letters] = 257;
   numbers["<|endoftext|>"] = 258;
   std::filesystem::create_directory(place.path() / folder);
   place.write(folder + "/encoder.json", numbers.dump());
-  place.write(folder + "/vocab.bpe", "#version: 0.2\na b\nab c\n");
+  place.write(folder + "/vocab.bpe", "#version: 0.2\n" + letters.substr(0, 1) + " " + two.substr(1) + "\n" + two + " " +
+                                         letters.substr(2) + "\n");
 }
 
 std::string train_words(const std::string& more) {
@@ -90,6 +92,22 @@ TEST(Generate, finds_the_vocabulary_of_the_run_or_says_which_option_names_it) {
              {"config.json names the vocabulary pairs, which is not there", "--vocabulary PATH"});
   EXPECT_EQ(place.eave(generate + "--vocabulary moved").output, "abcdef\nabcd\n");
   expect_end(78, place.eave(generate + "--vocabulary bytes"), {"has 256 tokens", "knows 259"});
+}
+
+TEST(Generate, refuses_another_vocabulary_of_the_same_size) {
+  const Place place;
+  write_texts(place);
+  write_vocabulary(place, "pairs");
+  expect_end(0, place.eave(train_words("--max-steps 1 --vocabulary pairs --run-dir run")));
+  write_vocabulary(place, "other", "def");
+  for (const char* words : {"--vocabulary other", "--step last --vocabulary other"}) {
+    expect_end(78, place.eave("generate run --prompt abc " + std::string(words)),
+               {"other/encoder.json", "but the model of run/", "of --vocabulary pairs"});
+  }
+  std::filesystem::rename(place.path() / "pairs", place.path() / "moved");
+  std::filesystem::rename(place.path() / "other", place.path() / "pairs");
+  expect_end(78, place.eave("generate run --prompt abc"), {"was trained with", "--vocabulary PATH"});
+  expect_end(0, place.eave("generate run --prompt abc --vocabulary moved"));
 }
 
 // Tokens that the vocabulary lacks are never written.
