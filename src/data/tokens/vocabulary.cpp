@@ -1,12 +1,14 @@
 #include "data/tokens/vocabulary.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "base/hash.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "data/files/byte_source.h"
+#include "data/tokens/vocabulary_json.h"
 #include "data/tokens/vocabulary_kinds.h"
 #include "eave/check.h"
 
@@ -80,6 +82,24 @@ std::unique_ptr<Vocabulary> open_tokenizer_json(const fs::path& path) {
   return make_vocabulary(parse_tokenizer_json(text, name), name, name, name, hash_of(text).text());
 }
 
+// A cut file of merges makes texts of more and shorter tokens. Some models have a few tokens that no merge makes, most
+// of them special ones in brackets.
+void require_whole_merges(const VocabularyText& text, const std::string& numbers_name, const std::string& merges_name) {
+  constexpr std::int64_t kMostOthers = 32;
+  std::unordered_set<std::string> made;
+  for (int byte = 0; byte < 256; ++byte) made.insert(letter_of_byte(static_cast<std::uint8_t>(byte)));
+  for (const auto& [left, right] : text.merges) made.insert(left + right);
+  const auto is_in = [](const std::string& token, char open, char close) {
+    return token.starts_with(open) && token.ends_with(close);
+  };
+  std::int64_t others = 0;
+  for (const auto& [token, number] : text.numbers)
+    others += made.contains(token) || is_in(token, '<', '>') || is_in(token, '[', ']') ? 0 : 1;
+  if (others > kMostOthers)
+    refuse_vocabulary(merges_name,
+                      " lacks merges for " + count_text(others, "token") + " of " + numbers_name + ": it may be cut");
+}
+
 std::unique_ptr<Vocabulary> open_two_files(const fs::path& numbers, const fs::path& merges) {
   const std::string first = read_vocabulary_file(numbers), second = read_vocabulary_file(merges);
   TokenizerText text;
@@ -91,6 +111,7 @@ std::unique_ptr<Vocabulary> open_two_files(const fs::path& numbers, const fs::pa
                                         ": its tokens mark the ends of words by </w>, as CLIP's do; eave " +
                                         "reads byte pairs of GPT-2's kind, which do not");
   }
+  require_whole_merges(text, numbers.string(), merges.string());
   const auto separator = text.numbers.find("<|endoftext|>");
   if (separator != text.numbers.end()) text.separator = separator->second;
   return make_vocabulary(std::move(text), numbers.string(), merges.string(),

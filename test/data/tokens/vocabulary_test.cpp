@@ -134,6 +134,20 @@ TEST_F(Vocabularies, that_are_damaged_or_of_two_models_are_refused_with_their_pl
   expect(std::string(100000, '['), kMerges, "encoder.json nests too deep");
 }
 
+TEST_F(Vocabularies, of_which_half_the_merges_are_missing_are_refused) {
+  Words words = {"<|endoftext|>", "[MASK]", "madeupword0000"};
+  std::string merges = "#version: 0.2\n";
+  for (std::size_t size = 2; size <= 101; ++size) {
+    words.emplace_back(size, 'a');
+    merges.append(size - 1, 'a').append(" a\n");
+  }
+  write_gpt2(numbers_json(words), merges);
+  EXPECT_EQ(open_vocabulary(place().string())->size(), 256 + 103);
+  write_gpt2(numbers_json(words), merges.substr(0, merges.find(std::string(51, 'a'))));
+  expect_refusal(refused(), ExitCode::kBadData,
+                 {"vocab.bpe lacks merges for 51 tokens of " + (place() / "encoder.json").string(), "may be cut"});
+}
+
 TEST_F(Vocabularies, may_end_lines_as_windows_does) {
   write_gpt2(numbers_json(kMore), kMerges);
   const std::vector<std::int32_t> wanted = encode("abc aab");
