@@ -29,6 +29,10 @@ class Translator {
   }
 
  private:
+  [[noreturn]] void refuse_from(std::size_t place) {
+    at_ = place;
+    refuse();
+  }
   [[noreturn]] void refuse() const {
     refuse_kind(name_, "its pattern " + quoted_token(std::string(pattern_)) + " has from byte " + std::to_string(at_) +
                            " on " + quoted_token(std::string(pattern_.substr(std::min(at_, pattern_.size()), 8))) +
@@ -110,7 +114,7 @@ std::string Translator::character() {
 }
 
 std::string Translator::escape(bool in_set) {
-  ++at_;
+  const std::size_t begin = at_++;
   const char letter = take();
   switch (letter) {
     case 'r':
@@ -127,16 +131,16 @@ std::string Translator::escape(bool in_set) {
     case 'P':
       return std::string("\\") + letter + property();
     default:
-      if (!is_punctuation(letter)) refuse();
+      if (!is_punctuation(letter)) refuse_from(begin);
       return std::string("\\") + letter;
   }
 }
 
 std::string Translator::property() {
-  const std::size_t end = pattern_.find('}', at_);
-  if (peek() != '{' || end == std::string_view::npos) refuse();
+  const std::size_t end = pattern_.find('}', at_), begin = at_ - 2;  // of \p
+  if (peek() != '{' || end == std::string_view::npos) refuse_from(begin);
   const std::string braces(pattern_.substr(at_, end + 1 - at_));
-  if (!is_known_property(braces.substr(1, braces.size() - 2))) refuse();
+  if (!is_known_property(braces.substr(1, braces.size() - 2))) refuse_from(begin);
   at_ = end + 1;
   return braces;
 }
