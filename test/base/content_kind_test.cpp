@@ -74,6 +74,8 @@ std::vector<Sample> samples() {
           {"\x1b[31mred", "", "", kUnknown},
           {"caf\xc3\xa9 au lait", "text that begins with 'caf?? au lait'", "", kText},
           {"\xff\xfeh\0i\0"s, "text in UTF-16", "", kText},
+          {"\xff\xfe\0\0h\0\0\0"s, "text in UTF-32", "", kText},
+          {"\0\0\xfe\xff\0\0\0h"s, "text in UTF-32", "", kText},
           {"", "an empty file", "get the file again", kEmpty},
           {"\x01\x02\x03\x04\x05", "", "", kUnknown}};
 }

@@ -89,7 +89,9 @@ std::string TrainingJob::describe_samples() const {
       format(", %lld training%s and %s", static_cast<long long>(data_.train->size()), describe_held_out().c_str(),
              count_text(data_.test->size(), is_text ? "test window" : "test image").c_str());
   const ImageShape input = augmentation_.output(data_.train->shape());
-  if (is_text) return sizes + format(" of %d tokens, %d in the vocabulary", input.height, data_.train->classes());
+  if (is_text)
+    return sizes +
+           format(" of %s, %d in the vocabulary", count_text(input.height, "token").c_str(), data_.train->classes());
   return sizes +
          format(", %d x %d x %d, %d classes", input.height, input.width, input.channels, data_.train->classes());
 }

@@ -204,6 +204,7 @@ std::string quoted_beginning(std::string_view text) {
 }
 
 ContentKind text_kind(std::string_view begin) {
+  if (has(begin, 0, "\xff\xfe\0\0"sv) || has(begin, 0, "\0\0\xfe\xff"sv)) return {kText, "text in UTF-32", ""};
   if (has(begin, 0, "\xff\xfe") || has(begin, 0, "\xfe\xff")) return {kText, "text in UTF-16", ""};
   if (!is_text(begin)) return {};
   const std::string_view text = without_blanks(begin);

@@ -73,14 +73,17 @@ std::string describe_text(const TextListing& listing, const TextParts& parts, co
          (text.note.empty() ? "" : "; " + text.note) + describe_passed_over(listing);
 }
 
-// Whole files are held out, so a large one may take most of the text.
-std::vector<std::string> warn_of_share(const EncodedText& text, double wanted) {
+// Whole files are held out, so a large one may take most of the text. The end of a file is held out from the beginning
+// of a line, so a long line may take most of a small file.
+std::vector<std::string> warn_of_share(const EncodedText& text, bool are_cut, double wanted) {
   const double held = 1 - static_cast<double>(text.training) / static_cast<double>(text.stream->size());
   if (held < 3 * wanted && held > wanted / 3) return {};
   const auto percent = [](double share) { return number_text(std::round(1000 * share) / 10) + " %"; };
   return {percent(held) + " of the text are held out for tests where --text-test-share asks for " + percent(wanted) +
-          ", because whole files are held out and they differ in size: join them into one file, of which the end is "
-          "held out"};
+          (are_cut ? ", because the end of each file is held out from the beginning of a line, and these lines are "
+                     "long for files of this size: break lines, or give more text"
+                   : ", because whole files are held out and they differ in size: join them into one file, of which "
+                     "the end is held out")};
 }
 
 // The tokens that the model knows: at least those of the vocabulary. Tables of weights are often larger.
@@ -106,7 +109,7 @@ DataSplit open_text(const OptionValues& values) {
                                      : encode_text(listing.folder, parts, *vocabulary, cache_folder("tokens"));
   DataSplit split;
   split.note = describe_text(listing, parts, text, *vocabulary, values);
-  split.warnings = warn_of_share(text, share);
+  split.warnings = warn_of_share(text, parts.are_cut, share);
   split.identity = "context " + std::to_string(context) + ", " + identity_of(parts, *vocabulary);
   split.vocabulary = hash_of_tokens(*vocabulary);
   for (const TextDocument& document : parts.documents) split.test_bytes += static_cast<std::int64_t>(document.held);

@@ -117,6 +117,17 @@ TEST_F(Texts, of_which_another_share_is_held_out_than_asked_for_are_warned_of) {
   EXPECT_TRUE(was_told && was_silent);
 }
 
+TEST_F(Texts, of_long_lines_are_warned_of_with_the_reason) {
+  std::string text;
+  for (int line = 0; line < 10; ++line) text.append(2000, 'x').append("\n");
+  add("one.txt", text);
+  const DataSplit split = open({{"text-test-share", "0.02"}});
+  ASSERT_EQ(split.warnings.size(), 1u);
+  for (const char* words : {"10 % of the text are held out", "asks for 2 %", "from the beginning of a line"})
+    EXPECT_NE(split.warnings[0].find(words), std::string::npos) << split.warnings[0];
+  EXPECT_EQ(split.warnings[0].find("join them"), std::string::npos) << split.warnings[0];
+}
+
 TEST_F(Texts, keep_copies_of_one_document_together) {
   for (int i = 0; i < 40; ++i) {
     add("one/" + std::to_string(i), document_of(i, 10));
