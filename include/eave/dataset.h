@@ -58,6 +58,8 @@ struct DataSplit {
   std::vector<std::string> class_names = {};  // names of labels 0, 1 and so on; empty if the set has none
   // Distinguishes the data from other data of the same size. A run that is resumed must find the same identity.
   std::string identity = {};
+  // How data with another identity may differ, for a message: "the text has changed"; "": as images may.
+  std::string differences = {};
   // A hash of the texts of all tokens; "" if the samples are images, or the vocabulary is not known.
   std::string vocabulary = {};
   std::int64_t test_bytes = 0;  // bytes of text in the test set; 0 if the samples are images, or this is not known

@@ -181,7 +181,8 @@ void TrainingJob::note_schedule(const ScheduleLength& length) {
 void TrainingJob::check_resumption() {
   const Manifest& saved = resumption_->found.manifest;
   if (is_elastic_) return check_same_model(plan_.checkpoints.directory, saved, parts(), plan_.has_other_files);
-  check_same_run(plan_.checkpoints.directory, saved, parts(), resumption_->ranks_without_access);
+  check_same_run(plan_.checkpoints.directory, saved, parts(), resumption_->ranks_without_access,
+                 values_.text("resume") == "elastic");
 }
 
 }  // namespace eave

@@ -111,6 +111,7 @@ DataSplit open_text(const OptionValues& values) {
   split.note = describe_text(listing, parts, text, *vocabulary, values);
   split.warnings = warn_of_share(text, parts.are_cut, share);
   split.identity = "context " + std::to_string(context) + ", " + identity_of(parts, *vocabulary);
+  split.differences = "the text, --text-test-share, --context or --vocabulary has changed";
   split.vocabulary = hash_of_tokens(*vocabulary);
   for (const TextDocument& document : parts.documents) split.test_bytes += static_cast<std::int64_t>(document.held);
   split.train = training_windows(text.stream, text.training, context, tokens);

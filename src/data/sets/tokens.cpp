@@ -165,6 +165,7 @@ DataSplit open_tokens(const OptionValues& values) {
   DataSplit split;
   split.identity = "tokens, context " + std::to_string(context) + ", " + std::to_string(cut) + " of " +
                    train->check(kMostChecked) + ", " + (names.test.empty() ? "" : test->check(kMostChecked));
+  split.differences = "the files, --text-test-share or --context have changed";
   split.note = describe_tokens(names, cut, test->size() - first_of_test, values);
   split.train = training_windows(train, cut, context, vocabulary);
   split.test = test_windows(test, first_of_test, context, vocabulary);

@@ -19,16 +19,22 @@ namespace fs = std::filesystem;
 // The message names the checkpoint and not the rank's file, so that all ranks say the same.
 void require_same(const fs::path& place, const std::string& key, const std::string& saved, const std::string& mine) {
   if (saved == mine) return;
-  if (key == "data") {
-    throw Error(ExitCode::kConfiguration,
-                place.string() +
-                    " was saved with other data: names of classes or files, or labels, have changed; give "
-                    "the data that the run began with, or begin anew in another directory. If images were added or "
-                    "removed, and classes were not, --resume elastic goes on with them");
-  }
   throw Error(ExitCode::kConfiguration, place.string() + " was saved with " + key + " " + saved + ", this run has " +
                                             mine + "; resume with the settings in config.json" +
                                             (key == "ranks" ? ", or with --resume elastic" : ""));
+}
+
+// Only images of named classes may be added or removed.
+void require_same_data(const fs::path& place, const DataSplit& data, const std::string& saved, bool is_elastic) {
+  if (saved == data.identity) return;
+  const std::string of_images = "names of classes or files, or labels, have changed";
+  throw Error(
+      ExitCode::kConfiguration,
+      place.string() + " was saved with other data: " + (data.differences.empty() ? of_images : data.differences) +
+          "; give the data that the run began with, or begin anew in another directory" +
+          (is_elastic || data.class_names.empty()
+               ? ""
+               : ". If images were added or removed, and classes were not, --resume elastic goes on with them"));
 }
 
 // Whether the checkpoint records this setting. Early checkpoints do not record the identity of the data.
@@ -37,12 +43,16 @@ bool tells(const Manifest& manifest, const std::string& key) {
 }
 
 void require_same_identity(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
-                           const std::set<std::string>& free) {
+                           const std::set<std::string>& free, bool is_elastic) {
   const fs::path place = checkpoint_path(directory, manifest.step);
   for (const auto& [key, mine] : identity_of(parts)) {
     const auto saved = manifest.identity.find(key);
     if (free.contains(key) || !tells(manifest, key)) continue;
-    require_same(place, key, saved == manifest.identity.end() ? "none" : saved->second, mine);
+    if (key == "data") {
+      require_same_data(place, parts.data, saved->second, is_elastic);
+    } else {
+      require_same(place, key, saved == manifest.identity.end() ? "none" : saved->second, mine);
+    }
   }
 }
 
@@ -96,8 +106,8 @@ ConstSlice values_in(const CheckpointHeader& header, ConstSlice body, const std:
 }
 
 void check_same_run(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
-                    const std::vector<int>& without_access) {
-  require_same_identity(directory, manifest, parts, {});
+                    const std::vector<int>& without_access, bool is_elastic) {
+  require_same_identity(directory, manifest, parts, {}, is_elastic);
   if (lacks_access(without_access, parts.transport.rank())) return;
   require_same_vectors(directory, manifest, parts, read_rank(directory, manifest, parts.transport.rank(), nullptr));
 }
@@ -106,13 +116,13 @@ void check_same_model(const fs::path& directory, const Manifest& manifest, const
                       bool has_other_files) {
   std::set<std::string> free = {"ranks", "steps per epoch"};
   if (has_other_files) free.insert({"data", "training samples"});
-  require_same_identity(directory, manifest, parts, free);
+  require_same_identity(directory, manifest, parts, free, true);
 }
 
 TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, const TrainingParts& parts) {
   const fs::path directory = plan.directory;
   const Manifest manifest = read_manifest_on_all(parts.transport, plan.ranks_without_access, directory, step);
-  agree(parts.transport, [&] { require_same_identity(directory, manifest, parts, {}); });
+  agree(parts.transport, [&] { require_same_identity(directory, manifest, parts, {}, false); });
   std::vector<float> body;
   const CheckpointHeader header = CheckpointFiles(parts.transport, plan.ranks_without_access, directory, manifest)
                                       .read(parts.transport.rank(), &body);

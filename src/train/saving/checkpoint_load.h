@@ -17,9 +17,9 @@ namespace eave {
 
 // Throws Error(kConfiguration) with the first setting that differs between this run and the one that saved. A rank that
 // sees its own file compares that file's vectors too. Changes nothing. Not collective; may be called before
-// Communicator::begin.
+// Communicator::begin. `is_elastic`: --resume elastic is given, so the message does not name it.
 void check_same_run(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts,
-                    const std::vector<int>& without_access = {});
+                    const std::vector<int>& without_access = {}, bool is_elastic = false);
 // The same for an elastic resumption: the number of ranks may differ, and with `has_other_files` the samples too.
 void check_same_model(const std::filesystem::path& directory, const Manifest& manifest, const TrainingParts& parts,
                       bool has_other_files = false);

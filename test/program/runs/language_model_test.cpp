@@ -108,6 +108,18 @@ TEST(LanguageModel, of_files_of_tokens_has_no_bits_per_byte) {
   EXPECT_FALSE(evaluation.contains("bits_per_byte"));
 }
 
+TEST(LanguageModel, resumed_with_another_text_is_told_what_may_differ) {
+  const Place place;
+  write_texts(place);
+  expect_end(0, place.eave(train("--max-steps 3")));
+  place.write("text/3", "Another text.\n");
+  for (const char* resume : {"--resume", "--resume elastic"}) {
+    const Ended ended = expect_end(78, place.eave(train("--max-steps 6 " + std::string(resume))),
+                                   {"other data: the text, --text-test-share, --context or --vocabulary has changed"});
+    EXPECT_FALSE(ended.says("images") || ended.says("elastic goes on")) << ended.errors;
+  }
+}
+
 TEST(LanguageModel, stops_at_a_loss) {
   const Place place;
   write_texts(place);
