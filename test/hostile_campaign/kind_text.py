@@ -56,11 +56,13 @@ def _with_header(tokens, wide):
 def make_tokens(rng, place, base):
     directory, run = place.inputs / "tokens", place.out / "run"
     directory.mkdir()
-    vocabulary, context = rng.choice([13, 64, 300]), rng.choice([1, 4, 7, 16])
-    files = {}
+    vocabulary, context, wide = rng.choice([13, 64, 300]), rng.choice([1, 4, 7, 16]), rng.random() < 0.5
+    files, size = {}, vocabulary
     for name, count in (("train.bin", rng.randrange(40, 400)), ("val.bin", rng.randrange(2, 60))):
-        tokens, form = [rng.randrange(vocabulary) for _ in range(count)], rng.randrange(3)
-        files[name] = numpy.asarray(tokens, "<u2").tobytes() if form == 0 else _with_header(tokens, form == 2)
+        tokens, has_header = [rng.randrange(vocabulary) for _ in range(count)], rng.random() < 0.5
+        files[name] = _with_header(tokens, wide) if has_header else numpy.asarray(tokens, "<u2").tobytes()
+        if has_header:  # the model knows at least the tokens that the header names
+            size = 128256 if wide else 50257
     name, what, whole = rng.choice(sorted(files)), "nothing changed", rng.random() < 0.2
     if not whole:
         files[name], what = mutations.damage_bytes(rng, files[name])
@@ -69,15 +71,15 @@ def make_tokens(rng, place, base):
     if not whole and rng.random() < 0.15:
         (directory / name).unlink()
         what = mutations.put_odd(rng, directory / name)
-    table, words = _one_step(place, run, vocabulary, context, len(files["train.bin"]) // 2, rng)
+    table, words = _one_step(place, run, size, context, len(files["train.bin"]) // 2, rng)
 
     @on_success
     def check(outcomes):
         if not (directory / "val.bin").is_file():  # the end of the training file is held out
             return []
-        train, test = (read_text.read_tokens(directory / each, vocabulary) for each in ("train.bin", "val.bin"))
+        train, test = (read_text.read_tokens(directory / each, size) for each in ("train.bin", "val.bin"))
         return _compare(run, context, table, train, test) if len(train) <= MOST_ROWS else []
-    call = Call(["train", "--data", "tokens", "--data-dir", directory, "--vocabulary-size", vocabulary, *words], promised=whole)
+    call = Call(["train", "--data", "tokens", "--data-dir", directory, "--vocabulary-size", size, *words], promised=whole)
     return Plan([call], f"{name}: {what}", [*files, str(directory), "--context"], ["out/run"], check)
 
 
@@ -132,12 +134,14 @@ def _tokenizer_json(ids, pairs, **parts):
 def _of_bytes(ids, pairs, cut):
     """As GPT-2's, or as those of Llama 3 and Qwen."""
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": not cut}
+    added = [{"id": len(ids) + number, "content": content, "special": False, "normalized": number > 0, "rstrip": number > 1}
+             for number, content in enumerate(("fox", "  ", "then"))]
     if not cut:
-        return _tokenizer_json(ids, pairs, pre_tokenizer=level, decoder={"type": "ByteLevel"})
+        return _tokenizer_json(ids, pairs, pre_tokenizer=level, decoder={"type": "ByteLevel"}, added_tokens=added)
     split = {"type": "Split", "pattern": {"Regex": PATTERN}, "behavior": "Isolated", "invert": False}
     parts = [split, {"type": "Digits", "individual_digits": True}, level]
     return _tokenizer_json(ids, pairs, normalizer={"type": "NFC"}, pre_tokenizer={"type": "Sequence", "pretokenizers": parts},
-                           model={"ignore_merges": True})
+                           added_tokens=added, model={"ignore_merges": True})
 
 
 def _of_characters(rng, pairs):

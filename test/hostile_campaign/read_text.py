@@ -17,11 +17,13 @@ def read_tokens(path, vocabulary):
         raise Refused(f"{path}: no tokens")
     kind, begin = "<u2", 0
     if magic in MAGICS:
-        version, kind, _ = MAGICS[magic]
+        version, kind, known = MAGICS[magic]
         said = int.from_bytes(data[8:12], "little")
         begin = 1024
         if int.from_bytes(data[4:8], "little") != version or len(data) != 1024 + said * int(kind[2]) or not said:
             raise Refused(f"{path}: its header does not fit")
+        if vocabulary < known:
+            raise Refused(f"{path}: its header says a larger vocabulary")
     if (len(data) - begin) % int(kind[2]):
         raise Refused(f"{path}: half a token")
     tokens = numpy.frombuffer(data, kind, offset=begin).astype(int)
@@ -48,8 +50,11 @@ def held_out(data, share):
 
 def loss(tokens, context, table):
     """The mean loss of windows of `context` tokens, which here is the mean over all tokens but the first."""
-    rows = numpy.asarray(table, numpy.float64)
-    logits = rows[tokens[:-1]] @ rows.T
-    largest = logits.max(axis=1, keepdims=True)
-    logarithms = logits - largest - numpy.log(numpy.exp(logits - largest).sum(axis=1, keepdims=True))
-    return -logarithms[numpy.arange(len(tokens) - 1), tokens[1:]].mean()
+    rows, total, part = numpy.asarray(table, numpy.float64), 0, 64  # the logits of all tokens may not fit into memory
+    for first in range(0, len(tokens) - 1, part):
+        labels = tokens[first + 1:first + 1 + part]
+        logits = rows[tokens[first:first + len(labels)]] @ rows.T
+        largest = logits.max(axis=1, keepdims=True)
+        logarithms = logits - largest - numpy.log(numpy.exp(logits - largest).sum(axis=1, keepdims=True))
+        total -= logarithms[numpy.arange(len(labels)), labels].sum()
+    return total / (len(tokens) - 1)
