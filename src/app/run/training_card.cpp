@@ -38,6 +38,14 @@ std::string model_text(const OptionValues& values) {
   return printable(text);
 }
 
+// The gradient of a step divides by windows x tokens (Model::train).
+std::string describe_short_window(const TokenDataset& text) {
+  const std::int64_t missing = text.size() * text.context() - text.labels();
+  if (missing == 0) return "";
+  return "; the last training window has " + count_text(text.context() - missing, "label") +
+         " and in a gradient counts by them";
+}
+
 constexpr const char* kAtDrop =
     "before the step, x_i <- the center (what is evaluated), and the optimizer's vectors and count of updates <- 0:\n"
     "workers begin anew, at rest; what they were away from it is lost (of elastic methods: the sum of all x_i and c is "
@@ -91,7 +99,8 @@ std::string TrainingJob::describe_samples() const {
   const ImageShape input = augmentation_.output(data_.train->shape());
   if (is_text)
     return sizes +
-           format(" of %s, %d in the vocabulary", count_text(input.height, "token").c_str(), data_.train->classes());
+           format(" of %s, %d in the vocabulary", count_text(input.height, "token").c_str(), data_.train->classes()) +
+           describe_short_window(*data_.train->tokens());
   return sizes +
          format(", %d x %d x %d, %d classes", input.height, input.width, input.channels, data_.train->classes());
 }

@@ -1,5 +1,6 @@
 // Synchronous gradient averaging:  g <- sum_i w_i g_i. Rank i has n_i samples in this step, and g_i is the gradient of
-// their mean loss. Options choose the weights:
+// their mean loss; a window of text that lacks labels counts by those that it has (Model::train). Options choose the
+// weights:
 //
 //   --reduction    --loss-reduction mean    sum         with equal n_i, lr acts as if multiplied by
 //   weighted       w_i = n_i / sum_j n_j    n_i w_i     1       n_i

@@ -69,6 +69,17 @@ TEST(LanguageModel, is_judged_by_its_perplexity) {
   EXPECT_EQ(records_of(place, "header").at(0).at("tokens_per_sample"), 8);
 }
 
+// The text has 131 tokens, 118 of them to train on and 117 of these labels: 14 windows of 8 and one of 5, or 13 of 9.
+TEST(LanguageModel, says_of_a_shorter_last_window_how_it_counts) {
+  const Place place;
+  place.write("text/a.txt", std::string(131, 'a'));
+  const std::string short_window = "the last training window has ";
+  expect_output(0, place.eave(train("--max-steps 1")),
+                {"15 training", short_window + "5 labels and in a gradient counts by them"});
+  const Ended full = expect_output(0, place.eave(train("--max-steps 1 --context 9 --overwrite")), {"13 training"});
+  EXPECT_EQ(full.output.find(short_window), std::string::npos) << full.output;
+}
+
 TEST(LanguageModel, nanogpt_has_a_perplexity_too) {
   const Place place;
   write_texts(place);
