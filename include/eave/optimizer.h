@@ -90,6 +90,9 @@ class Schedule {
   // How often the rate has dropped (at --lr-step-epochs) when `samples_seen` samples have been seen. 0 during warm-up,
   // and for schedules that fall smoothly or not at all.
   int drops(std::int64_t samples_seen) const;
+  // Whether the step that begins after `samples_seen` samples has a rate of the warm-up, before the one it leads to.
+  bool is_warming_up(std::int64_t samples_seen) const { return static_cast<double>(samples_seen) < warmup_samples_; }
+  double rate_after_warmup() const { return peak_; }
   // One line: "0.1 x 4 (linear) = 0.4, after warm-up from 0.1 over 5 epochs; cosine to 0"
   std::string describe() const;
 

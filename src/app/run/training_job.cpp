@@ -221,6 +221,7 @@ void TrainingJob::build_optimizer() {
                          .make({values_, model_->parameter_size(), device_.compute->device(), model_->parameters()})
                    : make_idle_optimizer();
   build_schedule();
+  warn_of_long_warmup();
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, values_.seed("seed"), device_.compute->device());
 }
 

@@ -73,6 +73,7 @@ class TrainingJob {
   EpochSteps epoch_steps() const;
   void build_schedule();
   void warn_of_other_scale();
+  void warn_of_long_warmup();
   void note_schedule(const ScheduleLength& length);
   void read_initial_parameters();
   ModelDescription model_description() const;

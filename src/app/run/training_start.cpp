@@ -173,6 +173,16 @@ void TrainingJob::warn_of_other_scale() {
                       " times what it was");
 }
 
+void TrainingJob::warn_of_long_warmup() {
+  const std::int64_t last = epoch_steps().samples_before(plan_.steps - 1);
+  if (!schedule_->is_warming_up(last) || transport_.rank() != 0) return;
+  const std::string option = values_.has("warmup") ? "warmup" : "warmup-epochs";
+  warnings_.push_back("--" + option + " " + values_.text(option) + ": the run of " + count_text(plan_.steps, "step") +
+                      " ends during the warm-up, at the learning rate " + number_text(schedule_->learning_rate(last)) +
+                      ", and never reaches " + number_text(schedule_->rate_after_warmup()) +
+                      "; give a shorter warm-up, or train longer");
+}
+
 // Records the length in checkpoints, for runs that resume from them.
 void TrainingJob::note_schedule(const ScheduleLength& length) {
   if (schedule_->depends_on_length()) plan_.checkpoints.notes[kSchedule] = to_text(length);

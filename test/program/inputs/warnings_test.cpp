@@ -82,6 +82,17 @@ TEST(Exchange, that_never_happens_is_warned_about) {
       place.eave(quick("--communicator easgd --tau 10 --max-steps 10 --order after-step")).says("no exchange"));
 }
 
+TEST(WarmUp, that_the_run_does_not_outlast_is_warned_about) {
+  const Place place;
+  const Ended warned = expect_end(0, place.eave(quick("--warmup-epochs 10 --warmup-from 0 --max-steps 5")),
+                                  {"--warmup-epochs 10: the run of 5 steps ends during the warm-up, at the learning "
+                                   "rate ",
+                                   ", and never reaches 0.05; give a shorter warm-up, or train longer"});
+  EXPECT_EQ(warned.errors.find("warm-up, at"), warned.errors.rfind("warm-up, at"));
+  EXPECT_TRUE(place.eave(quick("--warmup 5steps --warmup-from 0 --max-steps 5")).says("--warmup 5steps: the run of 5"));
+  EXPECT_FALSE(place.eave(quick("--warmup 4steps --warmup-from 0 --max-steps 5")).says("warm-up"));
+}
+
 // Three workers make 6 exchanges each, 18 in all. Staleness counts from a worker's previous exchange, so the first
 // exchange of each worker has none: 15 remain.
 TEST(Staleness, of_an_asynchronous_run_is_in_its_summary_and_metrics) {
