@@ -50,7 +50,11 @@ void TextPrinter::print(std::string_view text) {
     if (tab < kept.size()) std::fputc('\t', stdout);
     at = tab + 1;
   }
-  std::fflush(stdout);
+  require_output_written();
+}
+
+void require_output_written() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw OutputLost();
 }
 
 }  // namespace eave

@@ -80,6 +80,21 @@ TEST(Generate, gives_the_same_text_for_the_same_seed_and_another_for_each_sample
   EXPECT_NE(text("--seed 5 --temperature 3"), one);
 }
 
+// All these tokens would take hours, and a run ends after 20 s.
+TEST(Generate, ends_when_nobody_reads_its_text_or_the_disk_is_full) {
+  const Place place;
+  write_texts(place);
+  expect_end(0, place.eave(train_words("--max-steps 1 --run-dir run")));
+  for (const std::string words : {"--prompt abc", "--prompt-tokens 97,98"}) {
+    const std::string generate = program() + " generate run --tokens 1000000000 " + words;
+    const Ended left = place.run("sh -c '{ \"$@\"; echo code $? >code; } | head -c 5; cat code >&2' sh " + generate);
+    EXPECT_EQ(left.errors, "code 0\n");
+    EXPECT_EQ(left.output.size(), 5u);
+    expect_end(74, place.run("sh -c 'exec \"$@\" >/dev/full' sh " + generate),
+               {"eave: cannot write to standard output"});
+  }
+}
+
 TEST(Generate, finds_the_vocabulary_of_the_run_or_says_which_option_names_it) {
   const Place place;
   write_texts(place);
