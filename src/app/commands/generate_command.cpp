@@ -1,4 +1,6 @@
 // Implements `eave generate`: writes text with the model of a run.
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -29,7 +31,7 @@ CommandLine generate_command_line() {
       "Text",
       {{"prompt", OptionType::kText, "",
         "text to begin with (default: the beginning of a document, which is <s>, <|endoftext|> or the like, or a line "
-        "end if the vocabulary has none)"},
+        "end if the vocabulary has none; '' means the same)"},
        {"prompt-tokens", OptionType::kText, "",
         "numbers of tokens to begin with, with commas between; numbers are then printed, and no vocabulary is needed"},
        {"tokens", OptionType::kInteger, "200", "most tokens to write; <|endoftext|> or the like ends the text before"},
@@ -77,9 +79,18 @@ struct GenerateRequest {
   int threads = 1;
 };
 
+// An empty text to begin with means what no --prompt means.
+std::vector<std::string> without_empty_prompt(std::vector<std::string> words) {
+  std::erase(words, "--prompt=");
+  const std::array<std::string, 2> apart = {"--prompt", ""};
+  for (auto found = std::ranges::search(words, apart); !found.empty(); found = std::ranges::search(words, apart))
+    words.erase(found.begin(), found.end());
+  return words;
+}
+
 GenerateRequest read_generate_request(const CommandLine& line, const std::vector<std::string>& words) {
-  const auto [paths, given] =
-      read_first_path(line, words, "RUN", "no run given; expected RUN, the directory of a run, and then options");
+  const auto [paths, given] = read_first_path(line, without_empty_prompt(words), "RUN",
+                                              "no run given; expected RUN, the directory of a run, and then options");
   GenerateRequest request{paths.front(), given, {}};
   const OptionValues& values = request.values;
   constexpr std::int64_t kMost = 1 << 30;

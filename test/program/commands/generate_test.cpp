@@ -56,6 +56,8 @@ TEST(Generate, goes_on_with_the_text_that_a_model_knows_by_heart) {
             line + line + line + line + "\n");
   EXPECT_EQ(generate("--prompt abc --tokens 0").output, "abc\n");
   EXPECT_EQ(generate("--temperature 0 --tokens 3").output, "abc\n");  // from a line end, which is not printed
+  EXPECT_EQ(generate("--prompt '' --temperature 0 --tokens 3").output, "abc\n");
+  EXPECT_EQ(generate("--temperature 0 --prompt= --tokens 3").output, "abc\n");
   EXPECT_EQ(generate("--temperature 0 --prompt-tokens 97,98 --tokens 5").output, "97,98,99,100,101,102,10\n");
   EXPECT_EQ(place.eave("generate run/model.safetensors --temperature 0 --prompt ab --tokens 4").output, "abcdef\n");
   EXPECT_EQ(generate("--step last --temperature 0 --prompt ab --tokens 4").output, "abcdef\n");
