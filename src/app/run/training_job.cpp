@@ -118,13 +118,19 @@ void TrainingJob::load_images() {
 
 void TrainingJob::attach_device() { attachment_.emplace(transport_, device_.compute->device()); }
 
+// In a step: fewer than --batch if the training set has fewer for each rank. The same on all ranks.
+std::int64_t TrainingJob::most_samples_of_rank() const {
+  return (sampler_->samples_of_all_ranks(0) + sampler_->ranks() - 1) / sampler_->ranks();
+}
+
 void TrainingJob::build_model() {
   plan_.evaluation_batch = values_.integer("evaluation-batch", 1, 1 << 20);
   plan_.passes = static_cast<int>(values_.integer("accumulate", 1, batch_per_rank_));
   const double smoothing = values_.has("label-smoothing") ? real_in(values_, "label-smoothing", 0, 1) : 0;
-  model_ = std::make_unique<Model>(
-      model_specification(values_.text("model")), augmentation_.output(data_.train->shape()), data_.train->classes(),
-      Accumulation::largest_part(batch_per_rank_, plan_.passes), *device_.compute, static_cast<float>(smoothing));
+  model_ =
+      std::make_unique<Model>(model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),
+                              data_.train->classes(), Accumulation::largest_part(most_samples_of_rank(), plan_.passes),
+                              *device_.compute, static_cast<float>(smoothing));
   require_model_of_data();
   if (device_.tuning) device_.tuning->file.save();
 }

@@ -62,6 +62,7 @@ class TrainingJob {
   std::string describe_samples() const;
   std::string describe_device() const;
   void build_model();
+  std::int64_t most_samples_of_rank() const;
   void plan_steps();
   void plan_stop();
   bool evaluates_only_at_end() const;

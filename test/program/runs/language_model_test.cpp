@@ -80,6 +80,14 @@ TEST(LanguageModel, says_of_a_shorter_last_window_how_it_counts) {
   EXPECT_EQ(full.output.find(short_window), std::string::npos) << full.output;
 }
 
+// Activations for all of --batch would take 2 GB for each rank.
+TEST(LanguageModel, of_few_windows_takes_memory_for_no_more_than_these) {
+  const Place place;
+  write_texts(place);
+  expect_end(0, place.eave(train("--max-steps 1 --model 'embedding 64; tied_output' --batch 500000")));
+  EXPECT_LT(json_in(place, "run/summary.json").at("peak_memory_bytes"), 500'000'000);
+}
+
 TEST(LanguageModel, nanogpt_has_a_perplexity_too) {
   const Place place;
   write_texts(place);
