@@ -154,10 +154,8 @@ void TrainingJob::plan_steps() {
     plan_.evaluate_every_steps = 0;
   }
   plan_.evaluates_workers = values_.flag("evaluate-workers");
-  if (!plan_.evaluates_workers && !values_.has("evaluations") && evaluates_only_at_end()) {
-    throw Error(ExitCode::kUsage, "--evaluate-workers off has no effect with --evaluate-every " +
-                                      values_.text("evaluate-every") + ": no evaluation comes before the end");
-  }
+  if (!plan_.evaluates_workers && !values_.has("evaluations") && evaluate_every == 0)
+    refuse_option(values_, "evaluate-workers", "has no effect with --evaluate-every 0: leave it out");
   plan_stop();
   if (resumption_) plan_resumption();
   plan_faults(values_, traits_, transport_.rank(), sampler_->ranks(), model_->parameter_size(), plan_);

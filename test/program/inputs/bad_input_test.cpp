@@ -107,6 +107,10 @@ TEST(BadInput, of_where_to_stop_is_refused_with_64) {
                {"--stop-at-accuracy", "--average-at-end"}}});
 }
 
+TEST(EvaluateWorkers, may_be_off_in_a_run_that_is_shorter_than_an_epoch) {
+  expect_end(0, Place().eave(quick("--evaluate-workers off --max-steps 1")));
+}
+
 TEST(BadInput, of_compression_is_refused_with_64) {
   const Place place;
   expect_refused(
