@@ -28,6 +28,19 @@ TEST(HelpFormats, every_option_of_every_command_is_in_each_form) {
   EXPECT_GT(options, 200);
 }
 
+TEST(HelpFormats, completion_of_help_offers_every_other_command) {
+  std::string names, offered;
+  for (const NamedCommand& command : commands()) {
+    const std::string name = command.name;
+    if (name == "help") {
+      offered = command.first_words;
+    } else {
+      names += (names.empty() ? "" : " ") + name;
+    }
+  }
+  EXPECT_EQ(offered, names);
+}
+
 TEST(HelpFormats, manual_page_has_every_command_and_option_and_value) {
   const std::string page = manual_page();
   for (const NamedCommand& command : commands()) {

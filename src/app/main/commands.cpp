@@ -1,11 +1,14 @@
 #include "app/main/commands.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
 #include "app/describe/help_formats.h"
 #include "app/main/command_line.h"
 #include "app/main/launch.h"
+#include "eave/check.h"
+#include "eave/options.h"
 #include "report/text/terminal.h"
 
 namespace eave {
@@ -31,13 +34,26 @@ constexpr std::array kCommands = {
     NamedCommand{"generate", "writes text with the model of a run", generate_command, generate_command_line, "", true},
     NamedCommand{"doctor", "checks ranks, hosts and network; says what is wrong and what to do", doctor_command,
                  doctor_command_line},
-    NamedCommand{"help", "prints this list, the manual page, all options or shell completions", help_command,
-                 help_command_line},
+    NamedCommand{"help", "prints this list, the options of a command, the manual page or shell completions",
+                 help_command, help_command_line,
+                 "train compare summary report watch plan suggest bench-comm checkpoint export generate doctor"},
 };
 
 }  // namespace
 
 std::span<const NamedCommand> commands() { return kCommands; }
+
+void refuse_command(const std::string& word) {
+  std::vector<std::string> names;
+  std::string listed;
+  for (const NamedCommand& command : kCommands) {
+    names.emplace_back(command.name);
+    listed += (listed.empty() ? "" : &command == &kCommands.back() ? " or " : ", ") + names.back();
+  }
+  const std::string near = nearest_word(word, names);
+  throw Error(ExitCode::kUsage,
+              "no command '" + word + "'; " + (near.empty() ? "expected " + listed : "did you mean " + near + "?"));
+}
 
 std::string usage() {
   std::string text = "usage: eave COMMAND [options]\n\n";
@@ -48,27 +64,46 @@ std::string usage() {
 }
 
 CommandLine help_command_line() {
-  CommandLine line("usage: eave help [--format FORMAT]\n\nLists the commands, or prints their help in another form.");
+  CommandLine line(
+      "usage: eave help [COMMAND]\n"
+      "       eave help --format FORMAT\n\n"
+      "Lists the commands, or the options of one, or prints all their help in another form.");
   line.add_group("Output", {choice("format", {"text", "man", "markdown", "bash", "zsh", "fish"}, "text",
                                    "text: list of commands; man: manual page; markdown: page of all options; bash, "
                                    "zsh, fish: completions for that shell")});
   return line;
 }
 
+namespace {
+
+std::string help_of_command(const std::vector<std::string>& words) {
+  const auto command = std::ranges::find(kCommands, words.front(), &NamedCommand::name);
+  if (command == kCommands.end()) refuse_command(words.front());
+  if (words.size() > 1) {
+    throw Error(ExitCode::kUsage,
+                "unexpected word '" + words[1] + "' behind eave help " + words.front() + ", which takes no more");
+  }
+  return command->options().help();
+}
+
+std::string help_in_format(const std::string& format) {
+  if (format == "man") return manual_page();
+  if (format == "markdown") return options_page();
+  if (format == "bash") return bash_completion();
+  if (format == "zsh") return zsh_completion();
+  return format == "fish" ? fish_completion() : usage();
+}
+
+}  // namespace
+
 int help_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = help_command_line();
-  std::string format;
-  const auto print = [&] {
-    const std::string text = format == "man"        ? manual_page()
-                             : format == "markdown" ? options_page()
-                             : format == "bash"     ? bash_completion()
-                             : format == "zsh"      ? zsh_completion()
-                             : format == "fish"     ? fish_completion()
-                                                    : usage();
-    std::fputs(text.c_str(), stdout);
+  std::string text;
+  const auto read = [&] {
+    const bool is_of_command = !words.empty() && !words.front().starts_with("-");
+    text = is_of_command ? help_of_command(words) : help_in_format(line.parse(words).text("format"));
   };
-  return run_command_once(
-      words, line.help(), [&] { format = line.parse(words).text("format"); }, print);
+  return run_command_once(words, line.help(), read, [&] { std::fputs(text.c_str(), stdout); });
 }
 
 }  // namespace eave

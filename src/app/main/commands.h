@@ -17,7 +17,7 @@ struct NamedCommand {
   const char* summary;
   Command* run;
   CommandLine (*options)();
-  // One of these words must come before all others: "ls verify export".
+  // One of these words comes before all others: "ls verify export". help takes none too.
   const char* first_words = "";
   bool takes_paths = false;     // words that are not options name files or directories
   const char* also_takes = "";  // the command whose options it takes too
@@ -25,6 +25,9 @@ struct NamedCommand {
 };
 
 std::span<const NamedCommand> commands();
+
+// Throws Error(kUsage): there is no such command, with the nearest one or all of them.
+[[noreturn]] void refuse_command(const std::string& word);
 
 // The text of `eave --help`.
 std::string usage();

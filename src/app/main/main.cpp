@@ -12,22 +12,16 @@
 #include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "eave/check.h"
-#include "eave/options.h"
 #include "transport/mpi/mpi_library.h"
 
 namespace {
 
 int refuse(const std::string& word) {
-  std::vector<std::string> names;
-  std::string listed;
-  for (const eave::NamedCommand& command : eave::commands()) {
-    names.push_back(command.name);
-    listed += (listed.empty() ? "" : &command == &eave::commands().back() ? " or " : ", ") + names.back();
+  try {
+    eave::refuse_command(word);
+  } catch (const eave::Error&) {
+    return eave::refuse_once(std::current_exception());
   }
-  const std::string near = eave::nearest_word(word, names);
-  return eave::refuse_once(std::make_exception_ptr(eave::Error(
-      eave::ExitCode::kUsage,
-      "no command '" + word + "'; " + (near.empty() ? "expected " + listed : "did you mean " + near + "?"))));
 }
 
 // Opens standard streams that are closed. Otherwise the first file to be opened would take the place of such a stream,

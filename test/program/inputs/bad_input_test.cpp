@@ -22,6 +22,8 @@ void expect_refused(const Place& place, const std::vector<Case>& cases) {
 TEST(BadInput, of_commands_and_options_is_refused_with_64) {
   const Place place;
   expect_refused(place, {{"trian", 64, {"no command 'trian'", "did you mean train?"}},
+                         {"help xyzzy", 64, {"no command 'xyzzy'; expected train, compare, ", "or help"}},
+                         {"help train --tau 3", 64, {"unexpected word '--tau'"}},
                          {"train --bacth 3", 64, {"unknown option --bacth (command line)", "did you mean --batch?"}},
                          {quick("--batch 0"), 64, {"--batch 0 (command line)", "at least 1"}},
                          {quick("--batch many"), 64, {"--batch many (command line)", "whole number"}},
@@ -109,6 +111,15 @@ TEST(BadInput, of_where_to_stop_is_refused_with_64) {
 
 TEST(EvaluateWorkers, may_be_off_in_a_run_that_is_shorter_than_an_epoch) {
   expect_end(0, Place().eave(quick("--evaluate-workers off --max-steps 1")));
+}
+
+TEST(Help, of_a_command_is_what_its_own_option_prints) {
+  const Place place;
+  for (const std::string command : {"train", "checkpoint", "help"}) {
+    const Ended help = expect_end(0, place.eave("help " + command));
+    EXPECT_EQ(help.output, place.eave(command + " --help").output);
+    EXPECT_FALSE(help.output.empty());
+  }
 }
 
 TEST(BadInput, of_compression_is_refused_with_64) {
