@@ -6,6 +6,7 @@
 #include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "app/options/shared_options.h"
+#include "app/resume/missing_model.h"
 #include "base/printable.h"
 #include "eave/check.h"
 #include "report/compare/comparison.h"
@@ -41,6 +42,7 @@ std::vector<RunSummary> read_summaries(const std::vector<std::filesystem::path>&
       const bool is_there = std::filesystem::exists(std::filesystem::symlink_status(directory, error));
       const std::string why = is_there ? why_no_directory_of_run(directory) : "";
       if (!why.empty()) throw Error(ExitCode::kInputMissing, directory.string() + ": " + why);
+      require_end_of_run(directory, "summary.json");
       rows.push_back(read_summary_of_run(directory));
       if (state_of_run(directory) != RunState::kFinished)
         print_warning(directory.string() + ": model.safetensors is missing, so the run's results are not complete");

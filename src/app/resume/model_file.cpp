@@ -11,6 +11,7 @@
 #include <set>
 
 #include "app/resume/huggingface_model.h"
+#include "app/resume/missing_model.h"
 #include "base/formats/safetensors_parts.h"
 #include "eave/check.h"
 #include "nn/tensor_layout.h"
@@ -257,6 +258,7 @@ std::filesystem::path find_model(const std::filesystem::path& place) {
 SafetensorsFile read_model_of(const std::filesystem::path& place) {
   const std::filesystem::path file = find_model(place);
   if (is_safetensors_index(file)) return read_safetensors_parts(file);
+  if (file != place) require_model_in(place);
   return file == place ? read_named_safetensors(place) : read_safetensors(file);
 }
 

@@ -1,0 +1,16 @@
+// Says why a folder has no model, or no summary: its run has not ended, or its weights are in another format.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace eave {
+
+// Throws Error(kInputMissing) if the run in `directory` has not ended and so has no `file` yet, such as "summary.json".
+// The message says what its checkpoints are good for.
+void require_end_of_run(const std::filesystem::path& directory, const std::string& file);
+
+// The same for a folder's model; also if the folder has weights that PyTorch wrote, and no model.safetensors.
+void require_model_in(const std::filesystem::path& folder);
+
+}  // namespace eave
