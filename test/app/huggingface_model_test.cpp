@@ -134,6 +134,28 @@ TEST_F(HuggingfaceModel, of_another_shape_or_depth_is_refused_by_the_name_of_an_
   expect_refused("holds the array 'transformer.h.1.attn.c_attn.bias', which the model has not; the remedy");
 }
 
+TEST_F(HuggingfaceModel, behind_a_prefix_is_refused_by_the_prefix) {
+  for (const auto& [text, prefix] :
+       std::vector<std::pair<std::string, std::string>>{{kGpt2, "module."}, {kLlama, "base_model.model."}}) {
+    begin(text);
+    std::vector<Array> all = arrays();
+    for (Array& array : all) array.name = prefix + array.name;
+    write(all);
+    expect_refused("its names begin with '" + prefix + "', as in '" + prefix);
+  }
+}
+
+TEST_F(HuggingfaceModel, of_numbers_of_64_bits_is_refused_by_their_type) {
+  begin(kGpt2);
+  const std::string header = R"({"transformer.wte.weight":{"dtype":"F64","shape":[10,8],"data_offsets":[0,640]}})";
+  std::ofstream file(path, std::ios::binary);
+  for (std::size_t byte = 0, length = header.size(); byte < 8; ++byte, length >>= 8)
+    file.put(static_cast<char>(length & 0xff));
+  file << header << std::string(640, '\0');
+  file.close();
+  expect_refused("no float32 array 'transformer.wte.weight' [10, 8], which the model has; there it is of type F64");
+}
+
 TEST_F(HuggingfaceModel, with_biases_is_refused_by_a_model_without) {
   begin(kPlainGpt2);
   std::vector<Array> all = arrays();

@@ -170,7 +170,26 @@ TEST_F(ModelFile, may_hold_arrays_of_other_types) {
   EXPECT_TRUE(read_safetensors(path).arrays.empty());
   expect_failure(ExitCode::kConfiguration, "no float32 array 'conv1.weight' [3, 3, 1, 2], which the model has");
   write_header(R"({"conv1.weight":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}})", 8);
-  expect_failure(ExitCode::kConfiguration, "there it is of type F64");
+  expect_failure(ExitCode::kConfiguration, "there it is of type F64, and eave reads F32, BF16 and F16: write the file");
+}
+
+TEST_F(ModelFile, whose_names_are_others_shows_one_and_the_prefix_in_the_way) {
+  write_header(R"({"module.conv1.weight":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4);
+  expect_failure(ExitCode::kConfiguration,
+                 "which the model has; its names begin with 'module.', as in 'module.conv1.weight': write the arrays "
+                 "under the names without it");
+  write_header(R"({"net.0.kernel":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4);
+  expect_failure(ExitCode::kConfiguration, "its names are others, such as 'net.0.kernel'; ");
+}
+
+TEST_F(ModelFile, that_pytorch_alone_can_read_is_named_in_its_folder) {
+  const fs::path folder = directory.path() / "folder";
+  fs::create_directory(folder);
+  std::ofstream(folder / "pytorch_model.bin") << "x";
+  expect_error(ExitCode::kInputMissing,
+               "folder/model.safetensors; the folder has pytorch_model.bin, which PyTorch wrote: load the folder with "
+               "from_pretrained of transformers and write it with save_pretrained",
+               [&] { read_model_of(folder); });
 }
 
 TEST_F(ModelFile, that_says_no_image_or_classes_describes_no_model) {

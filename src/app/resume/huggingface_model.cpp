@@ -50,7 +50,8 @@ void leave_out_zeros(SafetensorsFile& file, const TransformerForm& form, const s
 }  // namespace
 
 bool is_of_huggingface(const SafetensorsFile& file) {
-  return std::ranges::any_of(file.arrays, [](const NamedArray& array) { return is_huggingface_table(array.name); });
+  return std::ranges::any_of(file.arrays, is_huggingface_table, &NamedArray::name) ||
+         std::ranges::any_of(file.types_left_out, [](const auto& each) { return is_huggingface_table(each.first); });
 }
 
 HuggingfaceArrays huggingface_arrays(const SafetensorsFile& file, const Graph& graph, const std::string& remedy) {

@@ -53,15 +53,47 @@ std::optional<std::size_t> first_not_finite(ConstSlice values) {
   return found == values.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - values.begin()));
 }
 
+// The part of an array's name before the one that the model knows, such as "module."; "" if there is none.
+std::string prefix_of(const std::string& name, const std::set<std::string>& known) {
+  for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
+    const std::string rest = name.substr(dot + 1);
+    if (known.contains(rest) || is_huggingface_table(rest)) return name.substr(0, dot + 1);
+  }
+  return "";
+}
+
+// Refuses a file that has none of the model's names, and shows one of its names.
+void check_names(const SafetensorsFile& file, const std::vector<StoredTensor>& tensors, const std::string& remedy) {
+  std::set<std::string> known, names;
+  for (const StoredTensor& tensor : tensors) known.insert(tensor.name);
+  for (const NamedArray& array : file.arrays) names.insert(array.name);
+  for (const auto& [name, type] : file.types_left_out) names.insert(name);
+  if (names.empty() || std::ranges::any_of(names, [&](const std::string& name) { return known.contains(name); }))
+    return;
+  const std::string missing = "holds no float32 array '" + tensors.front().name + "' " +
+                              text_of(tensors.front().shape) + ", which the model has; ";
+  for (const std::string& name : names) {
+    const std::string prefix = prefix_of(name, known);
+    if (prefix.empty()) continue;
+    refuse(file, missing + "its names begin with '" + prefix + "', as in '" + name +
+                     "': write the arrays under the names without it");
+  }
+  refuse(file, missing + "its names are others, such as '" + *names.begin() + "'; " + remedy);
+}
+
+[[noreturn]] void refuse_missing(const SafetensorsFile& file, const StoredTensor& tensor, const std::string& remedy) {
+  const auto other = file.types_left_out.find(tensor.name);
+  const std::string missing =
+      "holds no float32 array '" + tensor.name + "' " + text_of(tensor.shape) + ", which the model has; ";
+  if (other == file.types_left_out.end()) refuse(file, missing + remedy);
+  refuse(file, missing + "there it is of type " + other->second +
+                   ", and eave reads F32, BF16 and F16: write the file with tensors of one of these");
+}
+
 void check_array(const SafetensorsFile& file, const Arrays& arrays, const StoredTensor& tensor, const char* layout,
                  const std::string& remedy) {
   const auto found = arrays.find(tensor.name);
-  if (found == arrays.end()) {
-    const auto other = file.types_left_out.find(tensor.name);
-    refuse(file, "holds no float32 array '" + tensor.name + "' " + text_of(tensor.shape) + ", which the model has" +
-                     (other == file.types_left_out.end() ? "" : "; there it is of type " + other->second) + "; " +
-                     remedy);
-  }
+  if (found == arrays.end()) refuse_missing(file, tensor, remedy);
   const NamedArray& array = *found->second;
   if (array.shape != tensor.shape) {
     refuse(file, "the array '" + tensor.name + "' is " + text_of(array.shape) + ", in the model " +
@@ -77,6 +109,7 @@ void check_array(const SafetensorsFile& file, const Arrays& arrays, const Stored
 
 Arrays find_arrays(const SafetensorsFile& file, const std::vector<StoredTensor>& tensors, const char* layout,
                    const std::string& remedy) {
+  check_names(file, tensors, remedy);
   Arrays arrays;
   std::set<std::string> unknown;
   for (const NamedArray& array : file.arrays) {
