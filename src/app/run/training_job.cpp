@@ -126,6 +126,7 @@ std::int64_t TrainingJob::most_samples_of_rank() const {
 void TrainingJob::build_model() {
   plan_.evaluation_batch = values_.integer("evaluation-batch", 1, 1 << 20);
   plan_.passes = static_cast<int>(values_.integer("accumulate", 1, batch_per_rank_));
+  require_model_of_text();
   const double smoothing = values_.has("label-smoothing") ? real_in(values_, "label-smoothing", 0, 1) : 0;
   model_ =
       std::make_unique<Model>(model_specification(values_.text("model")), augmentation_.output(data_.train->shape()),

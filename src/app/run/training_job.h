@@ -79,6 +79,7 @@ class TrainingJob {
   void read_initial_parameters();
   ModelDescription model_description() const;
   std::string describe_input() const;
+  void require_model_of_text() const;
   void require_model_of_data() const;
   void plan_drops();
   void build_communicator(const std::vector<std::string>& hosts);

@@ -7,9 +7,18 @@
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/printable.h"
+#include "nn/specification.h"
 #include "train/loop/budget.h"
 
 namespace eave {
+
+// Asked before the model is made: the tokens of a window are a bad image for most layers.
+void TrainingJob::require_model_of_text() const {
+  if (data_.train->tokens() == nullptr || model_reads_tokens(values_.text("model"))) return;
+  throw Error(ExitCode::kConfiguration, "--model " + printable(values_.text("model")) +
+                                            " reads images, but samples of --data " + values_.text("data") +
+                                            " are windows of tokens: choose a model of text, such as nanogpt-cpu");
+}
 
 // A model of images has one prediction for each sample, and a model of text one for each token.
 void TrainingJob::require_model_of_data() const {

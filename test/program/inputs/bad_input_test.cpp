@@ -279,7 +279,8 @@ TEST(BadInput, of_texts_is_refused) {
        {good + "--run-dir texts/run", 64, {"lies among the files of --data-dir texts"}},
        {good + "--stage-to texts/copy", 64, {"--stage-to texts/copy lies among the files of --data-dir texts"}},
        {good + "--run-dir run --checkpoint-dir texts/c", 64, {"--checkpoint-dir texts/c lies among the files"}},
-       {good, 78, {"gives 1 prediction for each sample", "have 16 labels", "choose a model of text"}},
+       {good, 78, {"reads images", "windows of tokens: choose a model of text, such as nanogpt-cpu"}},
+       {good + "--model lenet", 78, {"--model lenet reads images", "such as nanogpt-cpu"}},
        {quick("--context 8"), 64, {"--context (command line) has no effect", "text"}},
        {"train --data tokens --progress off --data-dir texts/a.txt --vocabulary-size 5 --max-steps 1", 65, {"a.txt"}}});
 }
