@@ -96,6 +96,32 @@ TEST(MetricFiles, are_refused_if_the_lines_disagree_about_the_metric) {
             std::string::npos);
 }
 
+TEST(MetricVerdict, counts_tokens_where_windows_differ) {
+  const MadeRuns place;
+  MadeRun longer = of_text({30, 17});
+  longer.communicator = "easgd";
+  longer.tokens_per_sample = 128;
+  longer.samples = 500;
+  make_run(place, "a", of_text({30, 18}));
+  make_run(place, "b", longer);
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_EQ(comparison.tokens_per_sample, 1);
+  for (const Variant& variant : comparison.variants) {
+    EXPECT_EQ(variant.samples->mean, 64000);
+    EXPECT_EQ(variant.samples_per_second->mean, 8000) << "in 8 s";
+  }
+  EXPECT_EQ(comparison.runs[1].evaluations.back().record.samples, 64000);
+  EXPECT_NE(report_text(comparison).find("tokens/s"), std::string::npos);
+  EXPECT_NE(comparison.notes.at(0).find("perplexity on one says nothing of that on another"), std::string::npos);
+}
+
+TEST(MetricVerdict, refuses_a_perplexity_below_1) {
+  const MadeRuns place;
+  make_perplexities(place);
+  expect_error(ExitCode::kUsage, "--target 0.9: expected at least 1, as the runs have a perplexity",
+               [&] { compare_runs(read_made(place), 0.9); });
+}
+
 // The values are 18.0, 18.1, 18.2 and 17.0, 17.1, 17.2.
 TEST(MetricVerdict, names_the_method_with_the_lower_value_as_winner) {
   const MadeRuns place;

@@ -174,6 +174,27 @@ std::int64_t shared_tokens_per_sample(const std::vector<RunRecord>& runs) {
   return std::ranges::all_of(runs, has_it) ? first : 0;
 }
 
+// Windows of text of several lengths are no equal samples: from now on a sample of these runs is one token.
+void count_tokens_if_windows_differ(std::vector<RunRecord>& runs) {
+  const bool are_text = std::ranges::all_of(runs, [](const RunRecord& run) { return run.tokens_per_sample > 0; });
+  if (!are_text || shared_tokens_per_sample(runs) > 0) return;
+  for (RunRecord& run : runs) {
+    const std::int64_t tokens = std::exchange(run.tokens_per_sample, 1);
+    for (EvaluationPoint& point : run.evaluations) point.record.samples *= tokens;
+    if (!run.summary) continue;
+    run.summary->samples *= tokens;
+    run.summary->samples_per_second *= static_cast<double>(tokens);
+  }
+}
+
+void check_target(const Metric& metric, double target) {
+  const std::string given = "--target " + number_text(target) + ": expected ";
+  if (is_accuracy(metric) && !(target >= 0 && target < 1))
+    throw Error(ExitCode::kUsage, given + "at least 0 and below 1, as the runs have an accuracy");
+  if (metric.name == "perplexity" && !(target >= 1))
+    throw Error(ExitCode::kUsage, given + "at least 1, as the runs have a perplexity");
+}
+
 }  // namespace
 
 std::optional<Reached> reach(const RunRecord& run, double accuracy) {
@@ -197,10 +218,9 @@ Comparison compare_runs(RunList list, std::optional<double> target) {
   comparison.runs = std::move(list.runs);
   comparison.left_out = std::move(list.left_out);
   keep_first_metric(comparison);
+  count_tokens_if_windows_differ(comparison.runs);
   comparison.tokens_per_sample = shared_tokens_per_sample(comparison.runs);
-  if (target && is_accuracy(comparison.metric) && !(*target >= 0 && *target < 1))
-    throw Error(ExitCode::kUsage,
-                "--target " + number_text(*target) + ": expected at least 0 and below 1, as the runs have an accuracy");
+  if (target) check_target(comparison.metric, *target);
   comparison.variants = group_runs(comparison.runs);
   comparison.differing = differing_settings(comparison.variants);
   measure_ends(comparison.variants, comparison.runs);

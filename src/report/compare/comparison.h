@@ -18,7 +18,7 @@ struct Target {
 
 struct Comparison {
   Metric metric;  // of all runs
-  // Of text, tokens of a sample in all runs. 0 if samples are not text, or these differ.
+  // Of text, tokens of a sample in all runs; 1 if windows differ, then `runs` count tokens. 0 if samples are not text.
   std::int64_t tokens_per_sample = 0;
   std::vector<RunRecord> runs;  // of the same metric as the first one; the others are left out
   std::vector<LeftOut> left_out;
@@ -31,7 +31,7 @@ struct Comparison {
 
 // `target` is a test accuracy, 0-1, or a value of another metric. By default it is the best value that every run
 // reached: in whole percent, or rounded to three digits.
-// Throws Error(kUsage): an accuracy that is not from 0 to 1.
+// Throws Error(kUsage): an accuracy that is not from 0 to 1, or a perplexity below 1.
 Comparison compare_runs(RunList list, std::optional<double> target);
 
 // The cost at which a run reached an accuracy.

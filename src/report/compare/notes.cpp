@@ -35,8 +35,8 @@ std::string on_data(const Comparison& comparison) {
                 " training and " + setting_in(variant.settings, "test-samples") + " test samples");
   }
   if (data.size() < 2) return "";
-  return "The data differ, and accuracies on one say nothing of those on another: " +
-         listed({data.begin(), data.end()}) + ".";
+  return "The data differ, and " + comparison.metric.name +
+         " on one says nothing of that on another: " + listed({data.begin(), data.end()}) + ".";
 }
 
 std::string on_learning_rates(const Comparison& comparison) {

@@ -130,7 +130,7 @@ TEST(Verdict, compares_nothing_across_data_sets) {
   EXPECT_EQ(comparison.verdict,
             Texts({"No two methods ran with the same ranks, batch, model and data: no winner can be named."}));
   EXPECT_EQ(comparison.notes.at(0),
-            "The data differ, and accuracies on one say nothing of those on another: digits with 1000 training and 100 "
+            "The data differ, and accuracy on one says nothing of that on another: digits with 1000 training and 100 "
             "test samples, mnist with 1000 training and 100 test samples.");
 }
 
