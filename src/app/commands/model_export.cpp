@@ -74,8 +74,10 @@ std::vector<OptionSpec> export_options() {
 }
 
 void check_export(const OptionValues& values) {
-  if (values.has("npy") == values.has("safetensors"))
-    throw Error(ExitCode::kUsage, "expected one of --npy DIR and --safetensors FILE, not both");
+  if (values.has("npy") == values.has("safetensors")) {
+    const std::string expected = "expected one of --npy DIR and --safetensors FILE";
+    throw Error(ExitCode::kUsage, values.has("npy") ? expected + ", not both" : "no output given; " + expected);
+  }
   check_output_options(values, {"npy", "safetensors"});
   if (values.text("layout") != "huggingface") return;
   if (values.has("npy")) throw Error(ExitCode::kUsage, "--layout huggingface is for --safetensors, not for --npy");

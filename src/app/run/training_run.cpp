@@ -170,11 +170,12 @@ class TrainingRun {
     const bool is_of_all = !step.is_of_loss && job_->parts().traits.averages_gradients;
     if (is_of_all && !is_first()) return;
     const std::string who = is_of_all ? "" : "rank " + std::to_string(rank) + " on " + guard_.hosts()[rank] + ": ";
-    const std::string text =
-        who + "the " + (step.is_of_loss ? "loss" : "gradient") + " of step " + std::to_string(step.step) +
-        " is not finite" + (is_of_all ? " after the sum over all ranks, which does not tell whose it was" : "") +
-        "; eave leaves out " + (step.is_of_loss ? "this rank's batch" : "what it would make non-finite") +
-        " (--on-nonfinite skip). Later ones are counted without a message";
+    const std::string after =
+        is_of_all && transport_.size() > 1 ? " after the sum over all ranks, which does not tell whose it was" : "";
+    const std::string text = who + "the " + (step.is_of_loss ? "loss" : "gradient") + " of step " +
+                             std::to_string(step.step) + " is not finite" + after + "; eave leaves out " +
+                             (step.is_of_loss ? "this rank's batch" : "what it would make non-finite") +
+                             " (--on-nonfinite skip). Later ones are counted without a message";
     if (reporter_) return reporter_->warn(text);
     print_warning(text);
   }

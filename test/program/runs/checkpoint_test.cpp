@@ -87,7 +87,8 @@ TEST(Checkpoints, refuse_what_means_nothing) {
   expect_told(64, place.eave("checkpoint burn run"), {"no action 'burn'"});
   expect_told(64, place.eave("checkpoint ls run --step 7"), {"--step has no effect with ls"});
   expect_told(64, place.eave("checkpoint verify run --npy out"), {"--npy has no effect"});
-  expect_told(64, place.eave("checkpoint export run"), {"one of --npy DIR and --safetensors FILE"});
+  expect_told(64, place.eave("checkpoint export run"), {"no output given", "one of --npy DIR and --safetensors FILE"});
+  expect_told(64, place.eave("checkpoint export run --npy out --safetensors file"), {"FILE, not both"});
   expect_told(66, place.eave("checkpoint verify run --step 3"), {"no checkpoint", "of step 3"});
   expect_told(66, place.eave("checkpoint ls nowhere"), {"no checkpoint in nowhere/checkpoint"});
   for (const std::string inside : {"run/checkpoint", "run/checkpoint/step-000007", "run/checkpoint/"}) {

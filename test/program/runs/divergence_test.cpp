@@ -69,6 +69,8 @@ TEST(NonfiniteStep, names_its_rank_or_says_that_it_was_found_after_the_sum) {
     const Ended ended = expect_end(0, place.eave(words + more), {says});
     EXPECT_EQ(ended.errors.find("not finite"), ended.errors.rfind("not finite")) << ended.errors;
   }
+  EXPECT_FALSE(expect_end(0, place.eave(quick("--inject-fault 0:3:nan-gradient")), {"step 3 is not finite; "})
+                   .says("all ranks"));
 }
 
 TEST(InjectedFault, that_would_never_come_is_refused) {
