@@ -6,7 +6,8 @@ import types
 import warnings
 from unittest import mock
 
-from pytorch_cases import all_ranks_of_gloo, eave, folder_of_all_ranks, is_same_everywhere, open_averager, refused, run_cases, torch
+from pytorch_cases import (all_ranks_of_gloo, eave, folder_of_all_ranks, is_same_everywhere, open_averager, refused, run_cases,
+                           torch)
 from pytorch_models import LOCAL, batch, loss_of, network, take_steps
 
 EVERY = (("allreduce", {}), ("easgd", {"tau": 1}), LOCAL)

@@ -148,8 +148,8 @@ class Run:
         if f"validation_{self._metric}" in scores:
             return (ctypes.c_double * 2)(*self._numbers_in(scores.get("validation_loss"), scores, "validation_"))
         if "validation_loss" in scores:
-            raise Error(USAGE, f"run.evaluate: validation_loss without validation_{self._metric}, by which reports choose: give "
-                               "both")
+            raise Error(USAGE, f"run.evaluate: validation_loss without validation_{self._metric}, by which reports choose: "
+                               "give both")
         return None
 
     def close(self) -> None:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
     from .tensors import Trained
 
-_ANOTHER = "the model has the values of the checkpoint now: make model, optimizer and Averager anew, as they were when it was saved"
+_ANOTHER = ("the model has the values of the checkpoint now: make model, optimizer and Averager anew, as they were when it "
+            "was saved")
 
 
 def list_parameters(trained: Trained) -> list[str]:
