@@ -294,18 +294,6 @@ TEST(Summaries, tell_below_the_table_what_has_no_column_in_it) {
   EXPECT_EQ(detail_lines({plain, images}), "easgd: moving average of the consensus: test accuracy 84.20 %\n");
 }
 
-TEST(TextRuns, of_different_windows_are_told_of_in_samples) {
-  const MadeRuns place;
-  MadeRun other = of_text({30, 18});
-  make_run(place, "a", other);
-  other.tokens_per_sample = 128;
-  other.settings = {{"context", "128"}};
-  make_run(place, "b", other);
-  const Comparison comparison = compare_runs(read_made(place), {});
-  EXPECT_EQ(comparison.tokens_per_sample, 0);
-  EXPECT_NE(report_text(comparison).find("samples/s"), std::string::npos);
-}
-
 TEST(TextRuns, fit_100_columns_with_many_tokens) {
   const MadeRuns place;
   make_run(place, "a", of_text({30, 18}));

@@ -166,8 +166,7 @@ class Run:
         handle, self._handle = self._handle, None
         self._averager._is_recorded = False
         if isinstance(exception, SystemExit) and is_leaving():
-            job.library.eave_run_fail(handle, LEFT, None)  # without a message it frees the run, and records nothing
-            return
+            return call("run_fail", handle, LEFT, b"")
         code = exception.code if isinstance(exception, Error) else 1
         text = str(exception) if isinstance(exception, Error) else f"{type(exception).__name__}: {exception}"
         call("run_fail", handle, code, text.encode())

@@ -320,7 +320,7 @@ void RunRecorder::close(Transport& transport) {
 void RunRecorder::fail(const Error& error) {
   if (!files_) return;
   files_->metrics->write_steps(0, records_->take());
-  files_->metrics->write_failure(error);
+  if (error.code() != ExitCode::kLeftOnRequest) files_->metrics->write_failure(error);
   files_.reset();
 }
 

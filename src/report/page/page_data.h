@@ -2,7 +2,7 @@
 // page.cpp and tests, so that page.h needs no JSON library.
 //
 //   {"format": 1, "title", "made", "version", "own_notes": [line],
-//    "tokens_per_sample": of text, if all runs have the same; the page then shows tokens in place of samples,
+//    "tokens_per_sample": of text; the page then shows tokens in place of samples; 1: samples below are tokens,
 //    "metric": {"name", "better": "higher" or "lower"}, whose values stand wherever "accuracy" is written below,
 //    "target": {"accuracy", "chosen_by"} or null, "verdict": [sentence], "notes": [sentence],
 //    "left_out": [{"name", "why"}], "differing": [option],
