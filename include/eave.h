@@ -265,8 +265,8 @@ int eave_run_loss(eave_run* run, double loss);
 int eave_run_evaluate(eave_run* run, double loss, double score, const double* validation);
 /* Writes the end of the run and frees it. Returns EAVE_USAGE if the last step has not been evaluated. */
 int eave_run_close(eave_run* run);
-/* Not collective. Writes that the run has failed with this exit code, and frees it. With EAVE_LEFT it writes no failure:
- * the run may go on later. */
+/* Not collective. Writes that the run has failed with this exit code, and frees it. With EAVE_LEFT it writes no
+ * failure: the run may go on later. */
 int eave_run_fail(eave_run* run, int code, const char* message);
 /* In place of eave_run_evaluate, with the scores of the workers too: `mean` is a loss and a score of the mean of all
  * ranks' parameters (eave_mean_of_workers), of which rank 0's count, and `own` those of this rank's parameters. */
