@@ -109,12 +109,14 @@ def _at_exit() -> None:
 
 
 def _end_with_averager_open() -> None:
-    """As in _hook, the lowest rank speaks, and ends the other ones before they do."""
+    """As in _hook, the lowest rank speaks, and ends the other ones before they do. mpirun ends them if this process leaves
+    without its part in MPI, which takes it a second, and keeps the code of sys.exit(), which nobody can read here."""
+    has_mpirun = bool(job.library.eave_ranks_meet_by_mpi())
     if not is_alone():
-        time.sleep(TURN * min(_rank(), MOST_TURNS))
+        time.sleep(8 * TURN * min(_rank(), 1) if has_mpirun else TURN * min(_rank(), MOST_TURNS))
     print(f"eave: rank {_rank()} ends with an averager open; close() it first, on all ranks, or open it by "
           "`with eave.Averager(...) as averager:`", file=sys.stderr)
-    if not is_alone():
+    if not is_alone() and not has_mpirun:
         _end_all(USAGE)
 
 
