@@ -193,6 +193,7 @@ bool Averager::begin_joined_step(std::int64_t samples, std::span<double> numbers
   refuse_step(samples, std::max<std::int64_t>(samples, 1), numbers[0]);
   if (samples >= SampleCount::kMost / workers_)
     throw Error(ExitCode::kUsage, "begin_joined_step: " + count_text(samples, "sample") + " in one step");
+  if (observer_) observer_->refuse_joined(samples);
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "begin_joined_step");
   const bool is_collective = is_collective_with(samples);
   if (is_collective) sample_count_->start(samples, leaves, numbers);

@@ -106,7 +106,7 @@ void refuse_without_effect(const CommunicatorKind& kind, const OptionValues& val
   for (const char* name : {"replica-hash-every", "on-replica-fault"})
     if (!traits.exchanges_together && values.given(name))
       refuse_option(values, name,
-                    "has no effect: only methods whose ranks all exchange together are compared; leave it out");
+                    "has no effect: eave compares replicas only if all ranks exchange together; leave it out");
   if (values.given("on-replica-fault") && values.integer("replica-hash-every", 0) == 0)
     refuse_option(values, "on-replica-fault", "has no effect: replica-hash-every is 0");
 }

@@ -14,6 +14,8 @@ class StepObserver {
   // Before the step changes anything. `is_even`: the caller has not told how many samples the step has. Throws
   // Error(kUsage) if the step must not be taken.
   virtual void before_step(const Step& step, bool is_even) = 0;
+  // Before a step with join() meets the other ranks. `samples`: of this rank. Throws Error(kUsage) likewise.
+  virtual void refuse_joined(std::int64_t samples) const = 0;
   virtual void after_step(const Step& step, bool is_left_out) = 0;
   virtual void before_consensus() = 0;
   // `distance`: ‖x − c‖ / ‖c‖ of this rank's parameters x from the consensus c.

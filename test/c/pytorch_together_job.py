@@ -8,10 +8,9 @@ import json
 import os
 import signal
 import sys
-import tempfile
 import time
 
-from pytorch_cases import eave, is_same_everywhere, open_averager, refused, run_cases, torch
+from pytorch_cases import eave, folder_of_all_ranks, is_same_everywhere, open_averager, refused, run_cases, torch
 
 TAU = {"allreduce": {}, "none": {}, "easgd-tree": {"tau": 2, "groups": 2, "global_tau": 4}, "mdownpour": {}}
 
@@ -114,19 +113,19 @@ def hold_a_run_counts_the_samples_of_joined_steps():
     all_steps = sum(map(batches_of, range(eave.size())))
     for communicator, told in (("allreduce", 0), ("local-sgd", 0), ("local-sgd", 3)):
         model, _, averager = make(communicator, **TAU.get(communicator, {"tau": 2}))
-        directory = os.path.join(tempfile.gettempdir(), f"eave-joined-{os.getppid()}-{communicator}-{told}")
-        with eave.Run(directory, averager, batch=4, train_samples=8, overwrite=True) as run:
-            with averager.join():
-                for step in range(batches_of(eave.rank())):
-                    if told:
-                        averager.begin_step(told)
-                    loss_of(model, eave.rank(), step).backward()
-                    averager.step()
-            with averager.consensus():
-                run.evaluate(accuracy=0.5)
-        averager.close()
-        with open(os.path.join(directory, "summary.json"), encoding="utf-8") as file:
-            summary = json.load(file)
+        with folder_of_all_ranks() as folder:
+            with eave.Run(folder / "run", averager, batch=4, train_samples=8, config={"resume": True}) as run:
+                with averager.join():
+                    refused("5 samples of this rank, but the run's batch is 4", lambda: averager.begin_step(5))
+                    for step in range(batches_of(eave.rank())):
+                        if told:
+                            averager.begin_step(told)
+                        loss_of(model, eave.rank(), step).backward()
+                        averager.step()
+                with averager.consensus():
+                    run.evaluate(accuracy=0.5)
+            averager.close()
+            summary = json.loads((folder / "run" / "summary.json").read_text())
         samples = all_steps * (told or 4)
         assert (summary["samples"], summary["epochs"]) == (samples, samples / 8), (communicator, summary)
 

@@ -55,19 +55,19 @@ def method_of_run(name: Optional[str], options: Mapping[str, Option]) -> tuple[s
         raise _refusal("eave compare --program has chosen the seed of this run, and perhaps its learning rate and length, and "
                        "this script does not ask for them: write plan = eave.plan(lr=..., steps=...) before the averager is "
                        "made, and take plan.seed, plan.lr and `for step in plan:` from there")
-    rate: dict[str, Option] = {"lr": _plans[-1].planned_lr} if os.environ.get(_PREFIX + "LR") else {}
+    rate: dict[str, Option] = {"lr": _plans[-1]._planned_lr} if os.environ.get(_PREFIX + "LR") else {}
     return told, {**rate, **options, **planned}
 
 
 def require_planned_rate(groups: Iterable[Mapping[str, Any]]) -> None:
     """Collective. Raises an Error if compare gives a learning rate that the script has not read, and no parameter group
     has: the results would stand under a rate that was not used."""
-    if not _plans or not all(each.is_lr_unread for each in _plans):
+    if not _plans or not all(each._is_lr_unread for each in _plans):
         return
-    planned = _plans[-1].planned_lr
+    planned = _plans[-1]._planned_lr
     rates = [float(group[name]) for group in groups for name in ("lr", "initial_lr") if group.get(name) is not None]
     if any(math.isclose(rate, planned, rel_tol=1e-6) for rate in rates):
-        _plans[-1].is_lr_unread = False
+        _plans[-1]._is_lr_unread = False
         return
     raise _refusal(f"eave compare gave lr={planned:g}, and the script trains with {rates[0]:g}: use plan.lr")
 
@@ -107,8 +107,8 @@ class Plan:
     """What this run is to do; see plan()."""
 
     def __init__(self, lr: float, steps: Optional[int], seconds: Optional[float], seed: int, batch: int) -> None:
-        self.planned_lr = _told("LR", float, lr)
-        self.is_lr_unread = bool(os.environ.get(_PREFIX + "LR"))  # whether compare gives one that the script has not read
+        self._planned_lr = _told("LR", float, lr)
+        self._is_lr_unread = bool(os.environ.get(_PREFIX + "LR"))  # whether compare gives one that the script has not read
         self.seed = _told("SEED", int, seed)
         self.batch = _told("BATCH", int, batch)
         self.seconds: Optional[float] = _told("SECONDS", float, seconds or 0.0) or None
@@ -124,8 +124,12 @@ class Plan:
     @property
     def lr(self) -> float:
         """The learning rate."""
-        self.is_lr_unread = False
-        return self.planned_lr
+        self._is_lr_unread = False
+        return self._planned_lr
+
+    @lr.setter
+    def lr(self, value: float) -> None:
+        self._is_lr_unread, self._planned_lr = False, value
 
     def __iter__(self) -> Iterator[int]:
         """Collective. Yields the numbers of the steps, from 0, until the run is as long as it should be. All ranks get

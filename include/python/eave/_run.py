@@ -68,7 +68,9 @@ class Run:
         self._directory = _directory(run_dir)
         self._averager, self._metric = averager, metric
         self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
-        settings = _settings_of(config)
+        # In the settings these two words are orders.
+        settings = {f"config-{name}" if name in ("overwrite", "resume") else name: value
+                    for name, value in _settings_of(config).items()}
         settings.update(averager._facts_of_run())
         settings.update(settings_of_run())
         settings.update({"metric": metric, "better": better or "higher", "log-every": every,

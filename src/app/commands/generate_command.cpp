@@ -153,9 +153,10 @@ void check_tokens(const Vocabulary& vocabulary, const RunConfig& config, const S
   const std::string hash = hash_of_tokens(vocabulary), &wanted = model.description.vocabulary;
   if (wanted.empty() || hash == wanted) return;
   const std::string named = setting_in(config, "vocabulary");
-  throw Error(ExitCode::kConfiguration, "the vocabulary (" + vocabulary.describe() + ") has the tokens " + hash +
-                                            ", but the model of " + model.place.string() + " was trained with " +
-                                            wanted + (named.empty() ? "" : ", of --vocabulary " + printable(named)) +
+  throw Error(ExitCode::kConfiguration, "the vocabulary (" + vocabulary.describe() + ") has tokens of the hash " +
+                                            hash + ", but the model of " + model.place.string() +
+                                            " was trained with those of the hash " + wanted +
+                                            (named.empty() ? "" : ", of --vocabulary " + printable(named)) +
                                             "; name the vocabulary that it was trained with by --vocabulary PATH");
 }
 

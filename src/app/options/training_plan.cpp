@@ -78,7 +78,7 @@ void plan_comparison(const OptionValues& values, const CommunicatorTraits& trait
     if (!values.given(name) || (traits.exchanges_together && plan.replica_hash_every > 0)) continue;
     if (!traits.exchanges_together) {
       refuse_option(values, name,
-                    "has no effect: only methods whose ranks all exchange together are compared; leave it out");
+                    "has no effect: eave compares replicas only if all ranks exchange together; leave it out");
     }
     if (std::string(name) == "on-replica-fault")
       refuse_option(values, name, "has no effect: --replica-hash-every is 0");

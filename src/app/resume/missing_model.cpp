@@ -1,10 +1,14 @@
 #include "app/resume/missing_model.h"
 
+#include <map>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "app/resume/checkpoint_location.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "eave/check.h"
+#include "report/record/config.h"
 #include "report/record/run_directory.h"
 
 namespace eave {
@@ -12,26 +16,39 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 0 if there is none, or its place cannot be read.
+// 0 if there is none. Throws Error if its place cannot be read.
 std::int64_t newest_checkpoint_of(const fs::path& run) {
-  try {
-    const std::vector<std::int64_t> steps = committed_steps(find_checkpoints_of(run, ""));
-    return steps.empty() ? 0 : steps.back();
-  } catch (const Error&) {
-    return 0;
-  }
+  const std::vector<std::int64_t> steps = committed_steps(find_checkpoints_of(run, ""));
+  return steps.empty() ? 0 : steps.back();
+}
+
+std::map<std::string, std::string> config_of(const fs::path& run) try {
+  return read_config(run / "config.json");
+} catch (const Error&) {
+  return {};
+}
+
+std::string describe_checkpoint(const fs::path& run, std::int64_t step, bool is_of_text) {
+  return "eave checkpoint export " + run.string() + " writes the model of its newest checkpoint, step " +
+         std::to_string(step) +
+         (is_of_text ? ", and eave generate " + run.string() + " --step last writes text with it" : "");
 }
 
 // What helps if a run has not ended.
-std::string describe_remedy(const fs::path& run, RunState state) {
+std::string describe_remedy(const fs::path& run, RunState state) try {
+  const std::map<std::string, std::string> config = config_of(run);
+  if (config.contains("program"))
+    return "start its program again: after averager.load(), eave.Run with resume=True goes on with it";
   const std::int64_t newest = newest_checkpoint_of(run);
-  if (state == RunState::kDiverged && newest == 0) return "it has no checkpoint; train anew, with a smaller --lr";
-  const std::string going_on =
-      state == RunState::kDiverged ? "" : "eave train with the same options and --resume auto goes on with it";
-  if (newest == 0) return "it has no checkpoint yet; " + going_on;
-  return "eave checkpoint export " + run.string() + " writes the model of its newest checkpoint, step " +
-         std::to_string(newest) + ", and eave generate " + run.string() + " --step last writes text with it" +
-         (going_on.empty() ? "" : "; " + going_on);
+  const bool has_diverged = state == RunState::kDiverged;
+  if (newest == 0)
+    return has_diverged ? "it has no checkpoint; train anew, with a smaller --lr"
+                        : "it has no checkpoint; eave train with the same options and --overwrite begins it anew";
+  const std::string data = setting_in(config, "data");
+  return describe_checkpoint(run, newest, data == "text" || data == "tokens") +
+         (has_diverged ? "" : "; eave train with the same options and --resume auto goes on with it");
+} catch (const Error& error) {
+  return error.what();
 }
 
 }  // namespace
@@ -40,7 +57,7 @@ void require_end_of_run(const fs::path& directory, const std::string& file) {
   std::error_code error;
   if (!holds_run(directory) || fs::exists(fs::symlink_status(directory / file, error))) return;
   const RunState state = state_of_run(directory);
-  if (state == RunState::kFinished) return;
+  if (state == RunState::kFinished || fs::exists(directory / "summary.json", error)) return;
   throw Error(ExitCode::kInputMissing, "the run in " + directory.string() +
                                            (state == RunState::kDiverged ? " diverged" : " has not ended") +
                                            ", so it has no " + file + "; " + describe_remedy(directory, state));

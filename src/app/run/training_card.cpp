@@ -43,7 +43,7 @@ std::string describe_short_window(const TokenDataset& text) {
   const std::int64_t missing = text.size() * text.context() - text.labels();
   if (missing == 0) return "";
   return "; the last training window has " + count_text(text.context() - missing, "label") +
-         " and in a gradient counts by them";
+         ", and weighs less in a gradient";
 }
 
 constexpr const char* kAtDrop =

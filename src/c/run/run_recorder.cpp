@@ -10,6 +10,7 @@
 #include "c/stderr_message.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
+#include "report/read/metrics_consistency.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
 #include "report/record/run_directory.h"
@@ -57,6 +58,10 @@ void refuse_loss(const OutputFolder& folder, const RunSettings& settings, const 
         "overwrite=on would remove the checkpoint that this averager goes on from; give resume=on in its place, so "
         "that the run in the directory goes on");
   if (!settings.resume || !holds_run(folder.path())) return;
+  if (!former && state_of_run(folder.path()) == RunState::kFinished)
+    refuse(
+        "the run in the directory has ended, and the averager has loaded no checkpoint of it; give another directory, "
+        "or overwrite=on to begin anew");
   if (former && former->progress.samples == 0)
     refuse(
         "the averager goes on from a state that was saved while no run was recorded, so the run in the directory "
@@ -65,6 +70,21 @@ void refuse_loss(const OutputFolder& folder, const RunSettings& settings, const 
     refuse(
         "resume=on, but the averager has loaded no checkpoint; load it before the run is opened, or give "
         "overwrite=on to begin anew");
+}
+
+// The settings of a run that goes on. The learning rate may change, and the lines of steps have it; so the setting
+// stays that of the beginning. Throws Error(kConfiguration) if another main setting differs: readers would refuse the
+// record.
+std::map<std::string, std::string> config_to_go_on(const OutputFolder& folder, const RunSettings& settings) {
+  const std::map<std::string, std::string> former = read_config(folder.path() / "config.json");
+  std::map<std::string, std::string> config = settings.config;
+  if (former.contains("lr")) config["lr"] = former.at("lr");
+  std::string other = differing_setting(config, former, false);
+  const std::string metric = setting_in(former, "metric", "accuracy");
+  if (metric != settings.metric.name) other = "metric is '" + settings.metric.name + "', but must be '" + metric + "'";
+  if (other.empty()) return config;
+  throw Error(ExitCode::kConfiguration, "--run-dir " + folder.path().string() + ": resume=on: " + other +
+                                            ", as in the run that goes on; give another directory for other settings");
 }
 
 }  // namespace
@@ -129,10 +149,12 @@ void RunRecorder::begin_files(const OutputFolder& folder, const std::vector<std:
   create_run_directory(folder, settings_.overwrite);
   files_ = std::make_unique<Files>(folder, *averager_);
   if (is_reopened) {
-    const Averager::Former& former = *averager_->former();
-    settings_.config["resume"] = former.ranks == averager_->ranks() ? "auto" : "elastic";
-    evaluation_ =
-        reopen_run_directory(folder, {.samples = former.progress.samples, .metric = settings_.metric, .steps = steps});
+    settings_.config = config_to_go_on(folder, settings_);
+    const std::int64_t samples = averager_->former()->progress.samples;
+    const KeptRecord kept =
+        reopen_run_directory(folder, {.samples = samples, .metric = settings_.metric, .steps = steps});
+    evaluation_ = kept.evaluation;
+    settings_.config["resume"] = kept.ranks == averager_->ranks() ? "auto" : "elastic";
   } else {
     prepare_run_directory(folder, settings_.overwrite || is_cut_short);
   }
@@ -142,11 +164,12 @@ void RunRecorder::begin_files(const OutputFolder& folder, const std::vector<std:
 
 void RunRecorder::before_save(Transport& transport, TrainingProgress& progress) {
   records_->before_save();
-  gather(transport);
+  std::int64_t samples = 0;  // ranks may be in different steps
+  for (const Report& each : gather(transport)) samples = std::max(samples, each.samples);
   if (files_) {
     if (const std::string failure = files_->metrics->flush(); !failure.empty()) warn(failure);
   }
-  progress.samples = std::stoll(transport.broadcast_text(std::to_string(records_->samples())));
+  progress.samples = std::stoll(transport.broadcast_text(std::to_string(samples)));
   progress.seconds = records_->seconds();
   progress.waiting = records_->waiting();
   progress.bytes = records_->bytes();

@@ -11,6 +11,17 @@
 #include "eave/decorators.h"
 
 namespace eave {
+namespace {
+
+// Steps are counted anew if there are fewer ranks, or if this rank was behind others: a record has no more samples than
+// its steps can have.
+std::int64_t steps_before(const Averager& averager, const RunSettings& settings, std::int64_t samples) {
+  if (samples == 0) return 0;
+  const std::int64_t of_step = settings.batch * averager.ranks();
+  return of_step == 0 ? averager.steps() : std::max(averager.steps(), (samples + of_step - 1) / of_step);
+}
+
+}  // namespace
 
 StepRecords::Totals StepRecords::Totals::operator-(const Totals& other) const {
   return {waiting - other.waiting, exchanging - other.exchanging, bytes - other.bytes};
@@ -21,7 +32,7 @@ StepRecords::StepRecords(const Averager& averager, const RunSettings& settings, 
       train_samples_(static_cast<double>(settings.train_samples)),
       batch_(settings.batch),
       every_(settings.every),
-      steps_(progress.samples > 0 ? averager.steps() : 0),
+      steps_(steps_before(averager, settings, progress.samples)),
       samples_(progress.samples),
       bytes_(progress.bytes),
       nonfinite_(progress.nonfinite),
@@ -39,6 +50,13 @@ StepRecords::Totals StepRecords::totals() const {
 double StepRecords::lap() {
   const Clock::time_point now = Clock::now();
   return std::chrono::duration<double>(now - std::exchange(mark_, now)).count();
+}
+
+void StepRecords::refuse_joined(std::int64_t samples) const {
+  if (batch_ == 0 || samples <= batch_) return;
+  throw Error(ExitCode::kUsage, "begin_step: " + count_text(samples, "sample") +
+                                    " of this rank, but the run's batch is " + std::to_string(batch_) +
+                                    ": give the largest batch");
 }
 
 void StepRecords::before_step(const Step& step, bool is_even) {

@@ -19,6 +19,7 @@ class StepRecords {
   StepRecords(const Averager& averager, const RunSettings& settings, const TrainingProgress& progress);
 
   // These are called at the moments that StepObserver describes.
+  void refuse_joined(std::int64_t samples) const;
   void before_step(const Step& step, bool is_even);
   void after_step(const Step& step, bool is_left_out);
   void before_consensus();

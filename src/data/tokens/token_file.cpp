@@ -49,30 +49,34 @@ TokenFormat format_behind_header(const ByteSource& file, std::span<const std::ui
                           std::to_string(right) + kGetTokens);
 }
 
-// Whether each second number of 16 bits is at most 3, and the first of a pair is not, in all parts that are looked at.
-// So it is in numbers of 32 bits below 2^18, lowest byte first, and not in tokens of 16 bits.
+// Whether each second number of 16 bits is at most 3, and most of the others are not, in all parts that are looked at.
+// So it is in numbers of 32 bits below 2^18, lowest byte first, and hardly in tokens of 16 bits.
 bool looks_like_32_bits(const ByteSource& file) {
   constexpr std::uint64_t kPairBytes = 4, kFewestPairs = 16, kPieces = 64, kBytesOfPiece = 16384;
   if (file.size() % kPairBytes != 0 || file.size() < kFewestPairs * kPairBytes) return false;
-  bool has_large = false;
+  std::int64_t pairs = 0, large = 0;
   std::vector<std::uint8_t> piece(kBytesOfPiece);
   const std::uint64_t distance = std::max(kBytesOfPiece, file.size() / kPieces / kPairBytes * kPairBytes);
   for (std::uint64_t at = 0; at < file.size(); at += distance) {
     const std::size_t count = file.read_at(at, piece);
     for (std::size_t i = 0; i + kPairBytes <= count; i += kPairBytes) {
       if (piece[i + 2] > 3 || piece[i + 3] != 0) return false;
-      has_large = has_large || piece[i] > 3 || piece[i + 1] != 0;
+      ++pairs;
+      large += piece[i] > 3 || piece[i + 1] != 0 ? 1 : 0;
     }
   }
-  return has_large;
+  return 2 * large > pairs;
 }
 
 void require_16_bits(const ByteSource& file) {
   if (!looks_like_32_bits(file)) return;
-  refuse_tokens(file,
-                " looks like numbers of 32 bits; without a header eave reads 16 bits: write them as numpy's "
-                "uint16, or put llm.c's header before them (" +
-                    std::to_string(kLlama3Magic) + ", version 7), which says that they have 32 bits");
+  refuse_tokens(
+      file,
+      " looks like numbers of 32 bits; without a header eave reads 16 bits: write them as numpy's "
+      "uint16, or put llm.c's header before them (" +
+          std::to_string(kLlama3Magic) +
+          ", version 7), which says that they have 32 bits. If they have 16, put that of GPT-2 before them (" +
+          std::to_string(kGpt2Magic) + ", version 1)");
 }
 
 }  // namespace

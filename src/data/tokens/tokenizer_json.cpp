@@ -97,8 +97,8 @@ std::int32_t only_token(const std::vector<std::string>& tokens, const char* side
                         const TokenizerText& text) {
   if (tokens.empty()) return kNoLabel;
   if (tokens.size() > 1)
-    refuse_kind(name, "its post_processor puts " + quoted_token(tokens[0]) + " and " + quoted_token(tokens[1]) + " " +
-                          side + " a text, and eave puts only one token there");
+    refuse_vocabulary(name, ": its post_processor puts " + quoted_token(tokens[0]) + " and " + quoted_token(tokens[1]) +
+                                " " + side + " a text, and eave puts only one token there; remove all but one of them");
   const std::int32_t number = number_of(text, tokens[0]);
   if (number == kNoLabel)
     refuse_vocabulary(name, ": its post_processor names the token " + quoted_token(tokens[0]) + ", which it lacks");

@@ -95,7 +95,7 @@ void require_whole_merges(const VocabularyText& text, const std::string& numbers
   std::int64_t others = 0;
   for (const auto& [token, number] : text.numbers)
     others += made.contains(token) || is_in(token, '<', '>') || is_in(token, '[', ']') ? 0 : 1;
-  if (others > kMostOthers)
+  if (others > std::max(kMostOthers, static_cast<std::int64_t>(text.numbers.size() / 100)))
     refuse_vocabulary(merges_name,
                       " lacks merges for " + count_text(others, "token") + " of " + numbers_name + ": it may be cut");
 }

@@ -150,8 +150,9 @@ class KeptReading {
     return parser_.header() ? parser_.header()->config : std::map<std::string, std::string>();
   }
 
-  // The last evaluation that is kept, if it was made after exactly the samples that are kept.
-  std::optional<EvaluationRecord> evaluation() const { return evaluation_; }
+  KeptRecord found() const {
+    return {evaluation_, parser_.header() ? static_cast<int>(parser_.header()->ranks.size()) : 0};
+  }
 
   Metric metric() const { return parser_.header() ? parser_.header()->metric : kept_.metric; }
 
@@ -280,7 +281,7 @@ bool holds_checkpoints(const OutputFolder& run) {
   return std::ranges::any_of(names, [](const std::string& name) { return name.starts_with("step-"); });
 }
 
-std::optional<EvaluationRecord> reopen_run_directory(const OutputFolder& run, const KeptLines& kept_lines) {
+KeptRecord reopen_run_directory(const OutputFolder& run, const KeptLines& kept_lines) {
   const fs::path file = run.path() / kMetrics;
   KeptReading reading(file, kept_lines);
   const std::string kept = reading.read();
@@ -293,7 +294,7 @@ std::optional<EvaluationRecord> reopen_run_directory(const OutputFolder& run, co
   // These files describe a shorter run, and a summary would mark the run as ended. The resumed run writes new ones.
   for (const char* name : {kSummaryFile, "exchanges.order", "trace.json"}) remove_output(run / name);
   write_file_atomically(run / kMetrics, kept);
-  return reading.evaluation();
+  return reading.found();
 }
 
 RunState state_of_run(const fs::path& path) {

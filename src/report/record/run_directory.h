@@ -61,12 +61,17 @@ struct KeptLines {
   std::vector<std::int64_t> steps = {};
 };
 
+// What a resume finds in the lines that it keeps.
+struct KeptRecord {
+  std::optional<EvaluationRecord> evaluation;  // the last one, if it was made after exactly KeptLines::samples
+  int ranks = 0;                               // of the last header; 0: there is none
+};
+
 // Prepares a run's directory for a resume, so that each step appears once in metrics.jsonl. It cuts the lines of later
 // samples, the end, and an incomplete last line. Only rank 0 calls this.
 // Throws Error: kInputMissing (no metrics.jsonl), kInputOutput, kBadData (a line before the last whole one is damaged
-// or contradicts another, or has another metric). After kBadData nothing was changed. Returns the last evaluation that
-// is kept, if it was made after exactly kept.samples.
-std::optional<EvaluationRecord> reopen_run_directory(const OutputFolder& run, const KeptLines& kept);
+// or contradicts another, or has another metric). After kBadData nothing was changed.
+KeptRecord reopen_run_directory(const OutputFolder& run, const KeptLines& kept);
 
 // Whether it holds checkpoints.
 bool holds_checkpoints(const OutputFolder& run);

@@ -323,6 +323,79 @@ INSTANTIATE_TEST_SUITE_P(With, ResumedRun,
                          testing::Values("communicator=allreduce lr=0.1", "communicator=easgd tau=2 lr=0.1",
                                          "communicator=easgd-async async-order=round-robin tau=2 lr=0.1 steps=9"));
 
+TEST(RunRecorder, goes_on_with_other_numbers_of_ranks) {
+  const TemporaryDirectory place;
+  const std::string path = place.path() / "run", saved = path + "/checkpoint";
+  int last = 0;
+  for (const int ranks : {4, 2, 3}) {
+    last += 3;
+    on_ranks({"threads", ranks}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
+      if (last > 3) {
+        EXPECT_TRUE(rank.averager().load(saved));
+      }
+      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
+      train_to(transport, rank, run, last, last, saved);
+      if (last < 9) return;
+      run.close(transport);
+      rank.averager().finish();
+    });
+  }
+  const RunRecord run = read_run(path);
+  EXPECT_EQ(run.end, RunEnd::kFinished);
+  EXPECT_EQ(run.summary->samples, 3 * 4 * (4 + 2 + 3));
+  EXPECT_EQ(run.evaluations.size(), 3u);
+}
+
+TEST(RunRecorder, goes_on_where_ranks_are_in_different_steps) {
+  const TemporaryDirectory place;
+  const std::string path = place.path() / "run", saved = path + "/checkpoint";
+  for (const bool resumes : {false, true}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=none lr=0.1");
+      if (resumes) rank.averager().load(saved);
+      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
+      for (int step = 0; step < 3 + 2 * transport.rank(); ++step) rank.step();
+      rank.averager().save(saved, "", 3);
+      rank.consensus();
+      run.evaluate(transport, {{1, 10}, {}, {}, {}});
+      if (!resumes) return;
+      run.close(transport);
+      rank.averager().finish();
+    });
+  }
+  EXPECT_EQ(read_run(path).end, RunEnd::kFinished);
+  EXPECT_EQ(read_run(path).evaluations.size(), 2u);
+}
+
+TEST(RunRecorder, goes_on_with_the_settings_of_the_beginning) {
+  const TemporaryDirectory place;
+  const std::string path = path_in(place), saved = path + "/checkpoint";
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    const auto record = [&](const char* options, const std::string& settings, bool loads) {
+      RecordedRank rank(transport, options);
+      if (loads) rank.averager().load(saved);
+      RunRecorder run(transport, rank.averager(), path, settings + "\nresume=on");
+      rank.step();
+      rank.averager().save(saved, "", 3);
+      rank.consensus();
+      run.evaluate(transport, {{1, 10}, {}, {}, {}});
+      if (!loads) return;
+      run.close(transport);
+    };
+    const std::string settings = kRunSettings;
+    record("communicator=allreduce lr=0.1", settings, false);
+    for (const auto& [from, to] : {std::pair("batch=4", "batch=2"), std::pair("perplexity", "error")}) {
+      std::string other = settings;
+      other.replace(other.find(from), std::string(from).size(), to);
+      expect_error(ExitCode::kConfiguration, "as in the run that goes on",
+                   [&] { record("communicator=allreduce lr=0.1", other, true); });
+    }
+    record("communicator=allreduce lr=0.01", settings, true);
+  });
+  EXPECT_EQ(read_run(path).end, RunEnd::kFinished);
+}
+
 TEST(RunRecorder, loses_no_checkpoint_that_nobody_gave_up) {
   const TemporaryDirectory place;
   const std::string path = path_in(place), saved = path + "/checkpoint";

@@ -90,7 +90,7 @@ TEST(WarmUp, that_the_run_does_not_outlast_is_warned_about) {
                                    ", and never reaches 0.05; give a shorter warm-up, or train longer"});
   EXPECT_EQ(warned.errors.find("warm-up, at"), warned.errors.rfind("warm-up, at"));
   EXPECT_TRUE(place.eave(quick("--warmup 5steps --warmup-from 0 --max-steps 5")).says("--warmup 5steps: the run of 5"));
-  EXPECT_FALSE(place.eave(quick("--warmup 4steps --warmup-from 0 --max-steps 5")).says("warm-up"));
+  EXPECT_FALSE(expect_end(0, place.eave(quick("--warmup 4steps --warmup-from 0 --max-steps 5"))).says("warm-up"));
 }
 
 // Three workers make 6 exchanges each, 18 in all. Staleness counts from a worker's previous exchange, so the first

@@ -65,14 +65,16 @@ TEST(Checkpoints, are_exported_as_the_model_that_was_evaluated) {
 TEST(Checkpoints, of_a_run_without_an_end_are_named_where_its_model_or_summary_is_asked_for) {
   const Place place;
   train_one_epoch(place);
-  for (const char* file : {"model.safetensors", "summary.json"}) std::filesystem::remove(place.path() / "run" / file);
+  std::filesystem::remove(place.path() / "run" / "model.safetensors");
+  EXPECT_FALSE(place.eave("generate run").says("has not ended"));
+  std::filesystem::remove(place.path() / "run" / "summary.json");
   for (const std::string command : {"export run --npy out", "generate run", "summary run"}) {
     expect_told(66, place.eave(command),
                 {"the run in run has not ended, so it has no ", "eave checkpoint export run writes the model", "step 7",
-                 "eave generate run --step last", "--resume auto"});
+                 "--resume auto"});
   }
   std::filesystem::remove_all(place.path() / "run/checkpoint");
-  expect_told(66, place.eave("export run --npy out"), {"it has no checkpoint yet; ", "--resume auto"});
+  expect_told(66, place.eave("export run --npy out"), {"it has no checkpoint; ", "--overwrite begins it anew"});
   expect_told(76, place.eave(quick("--lr 500000 --nonfinite-limit 1 --communicator easgd --run-dir diverged")));
   const Ended diverged = expect_told(66, place.eave("summary diverged"),
                                      {"the run in diverged diverged, so it has no summary.json", "a smaller --lr"});

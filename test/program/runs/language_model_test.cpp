@@ -75,7 +75,7 @@ TEST(LanguageModel, says_of_a_shorter_last_window_how_it_counts) {
   place.write("text/a.txt", std::string(131, 'a'));
   const std::string short_window = "the last training window has ";
   expect_output(0, place.eave(train("--max-steps 1")),
-                {"15 training", short_window + "5 labels and in a gradient counts by them"});
+                {"15 training", short_window + "5 labels, and weighs less in a gradient"});
   const Ended full = expect_output(0, place.eave(train("--max-steps 1 --context 9 --overwrite")), {"13 training"});
   EXPECT_EQ(full.output.find(short_window), std::string::npos) << full.output;
 }
