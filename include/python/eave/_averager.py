@@ -159,7 +159,7 @@ class Averager(ScaledSteps, SavedMethod):
         # Then its step begins at step(). So it does if the model has other parameters now: torch.func.functional_call puts
         # them in for one forward pass, and step() refuses those that stay.
         if not self._is_in_step and not self._is_evaluating and len(_open) == 1 and self._vector.is_known():
-            self._begin(0, 0, self._vector.read_in_step)
+            self._begin(0, 0, self._vector.read_known)
 
     def _before_optimizer(self) -> None:
         if not self._is_updating:

@@ -66,6 +66,10 @@ class ParameterVector:
         others."""
         return self._structure.is_known()
 
+    def read_known(self, call: str) -> None:
+        """As read, right after is_known() has said so."""
+        self._read(call, True)
+
     def read_in_step(self, call: str) -> None:
         """As read, after a read at the beginning of the step. Modules that have come since are found by the next read: the
         optimizer does not move what it does not know."""
