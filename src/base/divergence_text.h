@@ -8,7 +8,7 @@
 
 namespace eave {
 
-// What was not finite: `what`, such as "loss", of step `step` (from 1). `where`: the ranks, such as " on rank 2".
+// `what` was not finite, such as "loss"; `step`: its step, from 1; `where`: the ranks, such as " on rank 2".
 // `in_a_row`: how many steps up to this one. `smaller`: what to try, such as "a smaller --lr".
 inline std::string divergence_text(const std::string& what, std::int64_t step, const std::string& where,
                                    std::int64_t in_a_row, double learning_rate, const std::string& smaller) {

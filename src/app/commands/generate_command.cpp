@@ -260,7 +260,7 @@ void write_samples(const GenerateRequest& request) {
                static_cast<double>(written) / seconds);
 }
 
-// Nobody gets what would follow, so it is not computed.
+// Ends at once if a write fails: nobody reads what would follow.
 void generate(const GenerateRequest& request) {
   try {
     write_samples(request);

@@ -1,0 +1,191 @@
+// Tests runs that go on after a break: each step and evaluation comes once, and no checkpoint is lost.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "c/run/run_recorder.h"
+#include "report/read/run_reader.h"
+#include "report/record/run_directory.h"
+#include "test/c/run/recorded_rank.h"
+#include "test/expectations.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+// Steps from those of the averager to `last`, evaluated after each third one, and saved after `saved`.
+void train_to(Transport& transport, RecordedRank& rank, RunRecorder& run, int last, int saved,
+              const std::string& into) {
+  while (rank.averager().steps() < last) {
+    const auto step = static_cast<int>(rank.averager().steps()) + 1;
+    rank.step();
+    run.set_loss(step + transport.rank());
+    if (step == saved) rank.averager().save(into, "", 3);
+    if (step % 3 != 0) continue;
+    rank.consensus();
+    run.evaluate(transport, {{1.0 / step, 10.0 / step}, {}, {}, {}});
+  }
+}
+
+class ResumedRun : public testing::TestWithParam<const char*> {
+ protected:
+  // A job that is killed after step 5, if it saved in step 4, or ends after 9.
+  void record(const std::string& place, bool resumes, bool is_killed) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      RecordedRank rank(transport, GetParam());
+      const std::string saved = place + "/checkpoint";
+      if (resumes) {
+        EXPECT_TRUE(rank.averager().load(saved));
+      }
+      RunRecorder run(transport, rank.averager(), place, std::string(kRunSettings) + (resumes ? "\nresume=on" : ""));
+      train_to(transport, rank, run, is_killed ? 5 : 9, is_killed ? 4 : 0, saved);
+      if (is_killed) return;
+      run.close(transport);
+      rank.averager().finish();
+    });
+  }
+};
+
+TEST_P(ResumedRun, has_each_step_and_evaluation_once) {
+  const TemporaryDirectory place;
+  const std::string whole = place.path() / "whole", killed = place.path() / "killed";
+  record(whole, false, false);
+  record(killed, false, true);
+  record(killed, true, false);
+  const RunRecord expected = read_run(whole), run = read_run(killed);
+  EXPECT_EQ(run.end, RunEnd::kFinished);
+  ASSERT_EQ(run.evaluations.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(run.evaluations[i].record.samples, expected.evaluations[i].record.samples);
+    EXPECT_EQ(run.evaluations[i].record.center.accuracy, expected.evaluations[i].record.center.accuracy);
+  }
+  ASSERT_EQ(run.steps.size(), expected.steps.size());
+  for (std::size_t i = 0; i < run.steps.size(); ++i) EXPECT_EQ(run.steps[i].loss, expected.steps[i].loss) << i;
+  EXPECT_EQ(run.summary->steps, 9);
+  EXPECT_EQ(run.summary->samples, 9 * 4 * 2);
+  EXPECT_EQ(run.summary->bytes_per_rank, expected.summary->bytes_per_rank);
+}
+
+TEST_P(ResumedRun, that_had_ended_ends_as_before) {
+  const TemporaryDirectory place;
+  const std::string path = place.path() / "run";
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    for (const bool resumes : {false, true}) {
+      RecordedRank rank(transport, GetParam());
+      if (resumes) rank.averager().load(path + "/checkpoint");
+      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
+      train_to(transport, rank, run, 6, 6, path + "/checkpoint");
+      run.close(transport);
+      rank.averager().finish();
+    }
+  });
+  const RunRecord run = read_run(path);
+  EXPECT_EQ(run.end, RunEnd::kFinished);
+  EXPECT_EQ(run.evaluations.size(), 2u);
+  EXPECT_EQ(run.summary->steps, 6);
+  EXPECT_EQ(run.summary->evaluation.center.accuracy, 10.0 / 6);
+}
+
+INSTANTIATE_TEST_SUITE_P(With, ResumedRun,
+                         testing::Values("communicator=allreduce lr=0.1", "communicator=easgd tau=2 lr=0.1",
+                                         "communicator=easgd-async async-order=round-robin tau=2 lr=0.1 steps=9"));
+
+TEST(ResumedRecord, goes_on_with_other_numbers_of_ranks) {
+  const TemporaryDirectory place;
+  const std::string path = place.path() / "run", saved = path + "/checkpoint";
+  int last = 0;
+  for (const int ranks : {4, 2, 3}) {
+    last += 3;
+    on_ranks({"threads", ranks}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
+      if (last > 3) {
+        EXPECT_TRUE(rank.averager().load(saved));
+      }
+      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
+      train_to(transport, rank, run, last, last, saved);
+      if (last < 9) return;
+      run.close(transport);
+      rank.averager().finish();
+    });
+  }
+  const RunRecord run = read_run(path);
+  EXPECT_EQ(run.end, RunEnd::kFinished);
+  EXPECT_EQ(run.summary->samples, 3 * 4 * (4 + 2 + 3));
+  EXPECT_EQ(run.evaluations.size(), 3u);
+}
+
+TEST(ResumedRecord, goes_on_where_ranks_are_in_different_steps) {
+  const TemporaryDirectory place;
+  const std::string path = place.path() / "run", saved = path + "/checkpoint";
+  for (const bool resumes : {false, true}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=none lr=0.1");
+      if (resumes) rank.averager().load(saved);
+      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
+      for (int step = 0; step < 3 + 2 * transport.rank(); ++step) rank.step();
+      rank.averager().save(saved, "", 3);
+      rank.consensus();
+      run.evaluate(transport, {{1, 10}, {}, {}, {}});
+      if (!resumes) return;
+      run.close(transport);
+      rank.averager().finish();
+    });
+  }
+  EXPECT_EQ(read_run(path).end, RunEnd::kFinished);
+  EXPECT_EQ(read_run(path).evaluations.size(), 2u);
+}
+
+TEST(ResumedRecord, goes_on_with_the_settings_of_the_beginning) {
+  const TemporaryDirectory place;
+  const std::string path = path_in(place), saved = path + "/checkpoint";
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    const auto record = [&](const char* options, const std::string& settings, bool loads) {
+      RecordedRank rank(transport, options);
+      if (loads) rank.averager().load(saved);
+      RunRecorder run(transport, rank.averager(), path, settings + "\nresume=on");
+      rank.step();
+      rank.averager().save(saved, "", 3);
+      rank.consensus();
+      run.evaluate(transport, {{1, 10}, {}, {}, {}});
+      if (!loads) return;
+      run.close(transport);
+    };
+    const std::string settings = kRunSettings;
+    record("communicator=allreduce lr=0.1", settings, false);
+    for (const auto& [from, to] : {std::pair("batch=4", "batch=2"), std::pair("perplexity", "error")}) {
+      std::string other = settings;
+      other.replace(other.find(from), std::string(from).size(), to);
+      expect_error(ExitCode::kConfiguration, "as in the run that goes on",
+                   [&] { record("communicator=allreduce lr=0.1", other, true); });
+    }
+    record("communicator=allreduce lr=0.01", settings, true);
+  });
+  EXPECT_EQ(read_run(path).end, RunEnd::kFinished);
+}
+
+TEST(ResumedRecord, loses_no_checkpoint_that_nobody_gave_up) {
+  const TemporaryDirectory place;
+  const std::string path = path_in(place), saved = path + "/checkpoint";
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    const auto open = [&](RecordedRank& rank, const std::string& more) {
+      RunRecorder(transport, rank.averager(), path, kRunSettings + more);
+    };
+    RecordedRank first(transport, "communicator=easgd tau=2 lr=0.1");
+    open(first, "\nresume=on");  // nothing is there
+    open(first, "\nresume=on");  // was killed before its first checkpoint
+    first.step();
+    first.averager().save(saved, "", 3);
+    RecordedRank anew(transport, "communicator=easgd tau=2 lr=0.1");
+    expect_error(ExitCode::kUsage, "has loaded no checkpoint", [&] { open(anew, "\nresume=on"); });
+    RecordedRank later(transport, "communicator=easgd tau=2 lr=0.1");
+    later.averager().load(saved);
+    expect_error(ExitCode::kUsage, "would remove the checkpoint", [&] { open(later, "\noverwrite=on"); });
+    expect_error(ExitCode::kUsage, "while no run was recorded", [&] { open(later, "\nresume=on"); });
+    expect_error(ExitCode::kUsage, "contradict each other", [&] { open(later, "\nresume=on\noverwrite=on"); });
+  });
+  EXPECT_TRUE(holds_checkpoints(OutputFolder(path)));
+}
+
+}  // namespace
+}  // namespace eave
