@@ -152,10 +152,10 @@ int eave_gradient_ready(eave_averager* averager, size_t first, size_t count);
 /* As eave_before_update_of, for gradients in host memory that lie apart: gradients[k] points to the counts[k] gradients
  * of tensor k, or is null if it has none. The vector given to eave_open has the tensors in this order, without gaps. If
  * the method averages gradients, it gets their mean. Otherwise neither the vector nor the gradients change. The first
- * `tensors` of the `flags` flags are those of the tensors; each further one is only told to all ranks, in a step that
- * averages gradients. *exchanges becomes how often gradients have been exchanged in this step: 0, 1 or 2. 2 means that
- * a gradient was changed on any rank after eave_gradients_ready had handed it over: then all gradients were exchanged
- * again, with the changed values. */
+ * `tensors` of the `flags` flags are those of the tensors. In a step that averages gradients, each further flag becomes
+ * 1 on all ranks if any rank has set it. *exchanges becomes how often gradients have been exchanged in this step: 0, 1
+ * or 2. 2 means that a gradient was changed on any rank after eave_gradients_ready had handed it over: then all
+ * gradients were exchanged again, with the changed values. */
 int eave_before_update_from(eave_averager* averager, double loss_sum, const float* const* gradients,
                             const size_t* counts, size_t tensors, unsigned char* has_gradient, size_t flags,
                             int* exchanges, int* updates);

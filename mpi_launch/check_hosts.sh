@@ -115,7 +115,7 @@ judge_answer() {
     return 69
   fi
   if [[ $answer == "cannot start "* ]]; then
-    say_of "$host" "$answer; a library is missing there, or is another one than where eave was built"
+    say_of "$host" "$answer; a library is missing there, or differs from the one that eave was built with"
     return 78
   fi
   if [[ $answer != "is "* ]]; then
@@ -126,7 +126,7 @@ judge_answer() {
   read -r _ time program found <<<"${answer%%$'\t'*}"
   if [ ${#first[@]} -eq 0 ]; then first=("$host" "$program" "$found"); fi
   if [ "$program" != "${first[1]}" ]; then
-    say_of "$host" "its program is another one than that of ${first[0]}: install the same on all hosts"
+    say_of "$host" "its program differs from that of ${first[0]}: install the same on all hosts"
     return 78
   fi
   if [ "$found" != "${first[2]}" ]; then

@@ -62,12 +62,11 @@ class Model {
 
   // Runs forward, loss and backward of one step. Afterwards gradients = weight × ∂(mean loss over the
   // batch)/∂parameters, or zero if batch.samples == 0. The loss is the softmax cross-entropy. Its mean divides by
-  // samples × targets, whether or not a label is kNoLabel: so the weighted sum over ranks is the mean over all their
-  // samples, wherever the labels without a loss are. The running averages in
-  // `statistics` are updated. `seed`, batch.step and batch.indices key dropout. If `ready` is not empty, it is called
-  // on slices of `gradients` as they become final. It gets every element once, from the end of the arena to its
-  // beginning. Returns the ticket with which score() gives the loss. All slices lie in the memory of the compute's
-  // device, and all work takes place in its queue.
+  // samples × targets, with those whose label is kNoLabel. So the weighted sum over ranks does not depend on which
+  // rank has the labels without a loss. The running averages in `statistics` are updated. `seed`, batch.step and
+  // batch.indices key dropout. If `ready` is not empty, it is called on slices of `gradients` as they become final. It
+  // gets every element once, from the end of the arena to its beginning. Returns the ticket with which score() gives
+  // the loss. All slices lie in the memory of the compute's device, and all work takes place in its queue.
   std::int64_t train(const Batch& batch, std::uint64_t seed, ConstSlice parameters, Slice statistics, Slice gradients,
                      float weight, const std::function<void(Slice)>& ready);
   // From now on, if the loss of a step is not finite, train() treats its batch as one without samples: the gradients

@@ -1,5 +1,5 @@
-// Views of arrays. A Slice is a range of float32 values in the memory of its
-// replica's device. It owns nothing. If the device is not the CPU, do not dereference it: use Device to read and write.
+// Views of arrays. A Slice is a range of float32 values in the memory of its replica's device. It owns nothing. If the
+// device is not the CPU, do not dereference it: use Device to read and write.
 // A TensorInfo says where one tensor lies in such an array.
 #pragma once
 

@@ -108,10 +108,10 @@ struct TrainingPlan {
   // within some steps, whatever this value. Otherwise the rank that has diverged throws at once, alone.
   bool diverges_together = false;
   std::int64_t log_every_steps = 1;
-  std::int64_t evaluation_batch = 256;
-  bool evaluates_workers = true;       // evaluate workers at each evaluation; false = only at the end of the run
-  std::int64_t watch_every_steps = 0;  // window of the watch for slow ranks, equal on all ranks; 0 = no watch
-  int records_untold = 1'000'000;      // after this many records (100 bytes each) all ranks meet to send them to rank 0
+  std::int64_t evaluation_batch = 256;  // samples at a time; the program's --evaluation-batch is 128
+  bool evaluates_workers = true;        // evaluate workers at each evaluation; false = only at the end of the run
+  std::int64_t watch_every_steps = 0;   // window of the watch for slow ranks, equal on all ranks; 0 = no watch
+  int records_untold = 1'000'000;  // after this many records (100 bytes each) all ranks meet to send them to rank 0
   NormStatistics statistics = NormStatistics::kAverage;
   std::int64_t recompute_batches = 100;  // for kRecompute: number of batches, of all ranks together
   bool reset_on_drop = false;            // call Communicator::reset_to_center before a step whose learning rate drops
@@ -202,8 +202,7 @@ Metric metric_of(const DataSplit& data);
 double perplexity_of(double loss);
 
 // Collective. Evaluates the four models on the whole test set. If TrainingPlan::evaluates_workers is off, it evaluates
-// only the consensus, unless the run ends here (`is_last`, or stop_at_accuracy or
-// stop_at_loss is reached). Overwrites
+// only the consensus, unless the run ends here (`is_last`, or stop_at_accuracy or stop_at_loss is reached). Overwrites
 // replica.gradients and nothing else.
 EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, bool is_last);
 

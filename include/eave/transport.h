@@ -114,7 +114,7 @@ enum class TextRoute { kAllToAll, kAllToFirst, kFirstToAll, kFirstToEach };
 // Values lie in host memory or in the memory of the attached device; the transport tells by the address. An operation
 // on values in a device's memory begins after all work that was enqueued on the device before the call. Once it is
 // done, later device work finds the result there. Values in a device's memory travel as follows:
-//     loopback, threads, mpi…  Through pinned host memory, in pieces; copies and messages overlap. The bits equal those
+//     all but `nccl`           Through pinned host memory, in pieces; copies and messages overlap. The bits equal those
 //                              of an operation in host memory. Ranks may have devices of different kinds.
 //     mpi, mpi-flat            If MPI reports at run time that it is CUDA-aware, every rank has a GPU, and sums are in
 //                              rank order: sums and broadcasts use messages from GPU to GPU, and the GPUs add up in
@@ -139,10 +139,11 @@ class Transport {
   virtual void detach() noexcept = 0;
 
   // In place: each element becomes the sum over ranks, added up in rank order in float32. So the result is
-  // bit-identical on all ranks, from run to run, and between transports. Two transports use another order, which is
+  // bit-identical on all ranks, from run to run, and between transports. These transports use another order, which is
   // the same on all ranks:
-  //     mpi    If several hosts have several ranks each: in rank order within each host, then the hosts' sums in the
-  //            order of their lowest ranks. `mpi-flat` keeps to rank order there.
+  //     mpi, tcp
+  //            If several hosts have several ranks each: in rank order within each host, then the hosts' sums in the
+  //            order of their lowest ranks. `mpi-flat` and `tcp-flat` keep to rank order there.
   //     nccl   In a device's memory: in an order that NCCL chooses, the same from run to run on the same machines. The
   //            values must lie in device memory on all ranks, or in host memory on all ranks.
   //
@@ -161,7 +162,7 @@ class Transport {
   // If each rank's values lie at the same offset in its array, a sum over all ranks adds them up in place. That saves a
   // copy and gives the same bits. The array lives as long as the transport. Returns an empty slice on all ranks if
   // sharing is not possible: with one rank, several hosts, a device with memory of its own on some rank, or a transport
-  // other than `mpi`.
+  // other than `mpi` and `tcp`.
   virtual Slice lend(std::size_t) { return {}; }
   // Not collective. Bytes of arrays lent to other ranks that this rank writes too; they count as its resident memory.
   virtual std::size_t bytes_of_others() const { return 0; }

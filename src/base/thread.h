@@ -18,7 +18,7 @@ namespace eave {
 [[noreturn]] void refuse_thread(const std::string& purpose, const std::system_error& error,
                                 const std::string& remedy = "start fewer ranks on this machine");
 
-// Runs `body` in a new thread. `purpose` completes the sentence "no thread … could be had", such as "for rank 1".
+// Runs `body` in a new thread. `purpose` completes the sentence "cannot start thread …", such as "for rank 1".
 template <class Thread = std::thread, class Body>
 Thread start_thread(const std::string& purpose, Body&& body) {
   try {

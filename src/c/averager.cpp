@@ -160,9 +160,10 @@ void Averager::refuse_step(std::int64_t samples, std::int64_t samples_everywhere
     throw Error(ExitCode::kUsage, "begin_step: the learning rate is " + std::to_string(learning_rate) +
                                       "; expected a finite number from 0 up");
   if (options_.values.flag("nesterov") && !traits().averages_gradients && step_.ahead.velocity.empty())
-    throw Error(ExitCode::kUsage,
-                "nesterov=on: the parameters are ahead of the iterate, and it is not known by how much; tell it by "
-                "eave_look_ahead before the first step, or leave nesterov out if they are the iterate");
+    throw Error(
+        ExitCode::kUsage,
+        "nesterov=on: call eave_look_ahead before the first step, to say how far the parameters are ahead of the "
+        "iterate; leave nesterov out if they are the iterate");
 }
 
 void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) {

@@ -134,7 +134,7 @@ int eave_open(const char* options, float* parameters, float* gradients, size_t c
       require(parameters, "parameters");
       require(gradients, "gradients");
       require(averager, "averager");
-      if (count == 0) throw Error(ExitCode::kUsage, "a model without parameters");
+      if (count == 0) throw Error(ExitCode::kUsage, "a model without parameters: give at least one");
     });
     *averager = new eave_averager{{transport, options, {parameters, count}, {gradients, count}}};
     if (const auto limit = (*averager)->averager.limit()) session->set_limit(eave::limit_from(*limit, "the options"));

@@ -74,7 +74,7 @@ class Decoder {
     if (size > kNameLimit) refuse_file("it has a name of " + count_text(size, "letter"));
     const std::string_view name = take(size);
     if (!(name.empty() && may_be_empty) && !is_plain_name(name))
-      refuse_file("it has a name with letters that none has");
+      refuse_file("a vector's name has characters that eave never writes");
     return std::string(name);
   }
   std::int64_t count() {
@@ -98,7 +98,8 @@ void each_number(Coder code, Progress& progress) {
 }
 
 void check_prelude(Decoder& decoder, std::uint64_t header_bytes, std::uint64_t file_bytes) {
-  if (decoder.take(kMagic.size()) != kMagic) refuse_file("it does not begin as a file of a checkpoint does");
+  if (decoder.take(kMagic.size()) != kMagic)
+    refuse_file("it does not begin with EAVESTAT, so it is no file of a checkpoint");
   const auto version = decoder.number<std::uint32_t>(), order = decoder.number<std::uint32_t>();
   if (order != kByteOrder) refuse_file("it was written by a machine with another order of bytes");
   if (version != kVersion) {
@@ -254,7 +255,8 @@ CheckpointHeader parse_checkpoint_header(std::string_view bytes, std::uint64_t f
   check_prelude(decoder, bytes.size(), file_bytes);
   CheckpointHeader header;
   const auto rank = decoder.number<std::uint32_t>(), ranks = decoder.number<std::uint32_t>();
-  if (rank >= ranks || ranks > std::numeric_limits<int>::max()) refuse_file("it is of no rank of its run");
+  if (rank >= ranks || ranks > std::numeric_limits<int>::max())
+    refuse_file("its rank or its number of ranks is impossible");
   header.rank = static_cast<int>(rank);
   header.ranks = static_cast<int>(ranks);
   header.configuration = decoder.hash();
@@ -269,13 +271,13 @@ CheckpointHeader parse_checkpoint_header(std::string_view bytes, std::uint64_t f
       std::to_array({progress.seconds, progress.waiting, rest.seconds, rest.loading, rest.waiting, rest.exchanging}),
       may_be_time);
   if (progress.steps < 1 || progress.samples < 0 || progress.bytes < 0 || !has_counts || !has_times) {
-    refuse_file("it says of no step that could have been");
+    refuse_file("its counts of steps, samples or times are impossible");
   }
   header.updates = decoder.count();
   header.consensus = decoder.name(true);
   read_vectors(decoder, header, file_bytes - bytes.size() - kHashBytes);
   if (decoder.rest().size() >= kAlignment || std::ranges::any_of(decoder.rest(), [](char c) { return c != '\0'; })) {
-    refuse_file("its header does not end where it should");
+    refuse_file("there are bytes behind the end of its header");
   }
   return header;
 }

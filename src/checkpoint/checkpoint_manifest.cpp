@@ -25,7 +25,7 @@ Hash128 hash_in(const std::string& text) {
     return std::from_chars(text.data() + from, text.data() + from + 16, value, 16).ptr == text.data() + from + 16;
   };
   if (text.size() != kDigits || !half(0, hash.high) || !half(16, hash.low) || hash.text() != text) {
-    refuse_manifest("it has a hash that is none");
+    refuse_manifest("one of its hashes is not 32 hexadecimal digits");
   }
   return hash;
 }
@@ -44,7 +44,7 @@ std::string_view hashed_part(std::string_view text) {
 StoredFile file_in(const Json& entry) {
   StoredFile file{entry.at("name").get<std::string>(), integer_in<std::uint64_t>(entry.at("bytes")),
                   hash_in(entry.at("xxh3_128").get<std::string>())};
-  if (!is_plain_name(file.name)) refuse_manifest("it names a file as none is named");
+  if (!is_plain_name(file.name)) refuse_manifest("it names a file that eave would not write");
   return file;
 }
 
@@ -93,7 +93,8 @@ Manifest parse_manifest(std::string_view text) {
   Manifest manifest;
   try {
     const Json all = parse_json(text);
-    if (all.at("format") != kFormat) refuse_manifest("its format is another than this eave reads");
+    if (all.at("format") != kFormat)
+      refuse_manifest("its format is " + all.at("format").dump() + "; this eave reads " + std::to_string(kFormat));
     manifest.step = integer_in<std::int64_t>(all.at("step"));
     manifest.samples = integer_in<std::int64_t>(all.at("samples"));
     all.at("identity").get_to(manifest.identity);

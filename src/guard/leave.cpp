@@ -33,11 +33,12 @@ void LeaveGate::fail() const {
   for (std::size_t rank = 0; rank_ == 0 && rank < closed_at_.size(); ++rank) {
     if (closed_at_[rank] < 0) silent += (silent.empty() ? "" : ", ") + std::to_string(rank);
   }
-  throw Error(ExitCode::kPeerLost, "asked to leave, and " +
-                                       (rank_ == 0 ? "from rank " + silent + " nothing has been heard"
-                                                   : std::string("rank 0 has not told after which step")) +
-                                       " for " + std::to_string(static_cast<int>(limit_seconds_)) +
-                                       " s; the newest checkpoint is older than this step");
+  throw Error(
+      ExitCode::kPeerLost,
+      "asked to leave, but " +
+          (rank_ == 0 ? "rank " + silent + " has not answered" : std::string("rank 0 has not said after which step")) +
+          " for " + std::to_string(static_cast<int>(limit_seconds_)) +
+          " s; nothing was saved now, so a run that resumes goes on from the newest checkpoint");
 }
 
 void LeaveGate::give_up() {

@@ -42,7 +42,8 @@ GrowingText::GrowingText(const Graph& graph, Compute& compute, ConstSlice parame
     : graph_(graph), compute_(compute), parameters_(parameters), context_(context) {
   EAVE_CHECK(compute.device().kind() == DeviceKind::kCpu, "text grows on the CPU only");
   EAVE_CHECK(graph.input.size() == 1 && std::ssize(parameters) >= graph.parameter_size, "a graph of one token");
-  if (!graph.reads_tokens) throw Error(ExitCode::kConfiguration, "model: it is no model of text, so no text can grow");
+  if (!graph.reads_tokens)
+    throw Error(ExitCode::kConfiguration, "model: the model does not predict tokens, so it cannot generate text");
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const PlaceRole role = graph.nodes[i].layer->place_role();
     if (role.kind != PlaceRole::Kind::kAttention) continue;

@@ -40,7 +40,7 @@ class FormReader {
 
   [[noreturn]] static void refuse(const std::string& why) {
     throw Error(ExitCode::kConfiguration,
-                "the model has another form than Hugging Face's GPT-2, Llama and Qwen2: " + why);
+                "the model's form differs from Hugging Face's GPT-2, Llama and Qwen2: " + why);
   }
 
   // A number that all blocks share.

@@ -138,7 +138,7 @@ TEST(CommandLine, what_a_file_would_lose_or_take_literally_is_refused) {
       {"place = 'runs/a'\n", "leave out the quotes"},
       {"batch = 7  # \x80 lost\n", "line 1: it is not UTF-8 text"},
       {"batch = 7\nplace = caf\xe9\n", "line 2: it is not UTF-8 text"},
-      {std::string("batch = 7\nbat\0ch = 8\n", 19), "line 2: it holds a byte 0"},
+      {std::string("batch = 7\nbat\0ch = 8\n", 19), "line 2: it contains a zero byte"},
       {"flip =\n", "--flip (file "},
       {"batch =\n", "--batch (file "},
       {"[general]\nbatch = 7\n", "general.batch"}};

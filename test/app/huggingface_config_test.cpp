@@ -240,8 +240,8 @@ TEST_F(ConfigOfTransformers, with_what_eave_does_not_have_is_refused) {
   expect(R"("tie_word_embeddings": "no")", "tie_word_embeddings is \"no\", expected true or false", kBad);
   expect_refused(kOther, R"({"model_type": "bert"})",
                  "model_type is bert; eave reads only gpt2, llama, mistral, qwen2");
-  expect_refused(kBad, R"({"n_head": 12})", "is not of transformers: it has no model_type");
-  expect_refused(kBad, "[1]", "is not of transformers");
+  expect_refused(kBad, R"({"n_head": 12})", "was not written by transformers: it has no model_type");
+  expect_refused(kBad, "[1]", "was not written by transformers");
   expect_refused(kBad, "{", "is no JSON");
 }
 

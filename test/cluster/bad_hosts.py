@@ -74,7 +74,7 @@ def other_program(place):
     other.write_bytes(own.read_bytes() + b"\0")
     other.chmod(0o755)
     with mounted(2, "--bind", other, own):
-        refused(place, 78, "host node2: its program is another one than that of node0", program=own)
+        refused(place, 78, "host node2: its program differs from that of node0", program=own)
         bare = lab.Job([str(lab.lab_program("netlab")), "mpirun", "-n", "4", str(own), "train", *hosts.TRAINING, "--run-dir",
                         str(place.run_dir())], place.directory, hosts.SETTINGS)
         bare.wait(LIMIT)  # without run-hosts, eave itself names the difference

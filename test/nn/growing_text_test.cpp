@@ -71,7 +71,8 @@ TEST(GrowingText, is_refused_to_a_model_of_images) {
   const std::unique_ptr<Compute> compute = make_cpu_compute(1);
   const Graph graph = build_graph("dense classes", {1, 1, 1}, 4);
   const std::vector<float> parameters(static_cast<std::size_t>(graph.parameter_size));
-  expect_error(ExitCode::kConfiguration, "no model of text", [&] { GrowingText(graph, *compute, parameters, 8); });
+  expect_error(ExitCode::kConfiguration, "does not predict tokens",
+               [&] { GrowingText(graph, *compute, parameters, 8); });
 }
 
 TEST(GrowingText, needs_layers_that_treat_positions_alone) {

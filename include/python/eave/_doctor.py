@@ -70,7 +70,7 @@ def _facts_of_environment() -> Iterator[Fact]:
 
 
 def _facts_of_ranks() -> Iterator[Fact]:
-    """Collective. Raises an Error with code 78 if ranks have other versions."""
+    """Collective. Raises an Error with code 78 if ranks have different versions."""
     start()
     hosts = sorted(set(texts_of_ranks(socket.gethostname())))
     yield "ranks", f"{size()} on {', '.join(hosts)}"
@@ -93,7 +93,7 @@ def _show(facts: Iterator[Fact], is_shown: bool) -> None:
 
 def main() -> int:
     """Collective, if a launcher has started ranks: rank 0 speaks for all. Returns 0 if all is well, 69 if something is
-    missing or ranks do not find each other, 78 if ranks have other versions."""
+    missing or ranks do not find each other, 78 if ranks have different versions."""
     number = _rank_in_environment()
     try:
         _show(_facts_of_environment(), number == 0)

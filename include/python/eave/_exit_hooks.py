@@ -77,8 +77,8 @@ def _hook(kind: type[BaseException], exception: BaseException, trace: Optional[T
 
 
 def _print_collected() -> None:
-    """After torch.distributed.init_process_group, PyTorch's hook calls this one, collects what it prints, and would lose
-    it by the SystemExit."""
+    """After torch.distributed.init_process_group, PyTorch's hook calls this one and collects what it prints, which a
+    SystemExit would discard. So it is printed first."""
     if isinstance(sys.stderr, io.StringIO) and sys.__stderr__:
         sys.__stderr__.write(sys.stderr.getvalue())
         sys.__stderr__.flush()
@@ -109,8 +109,8 @@ def _at_exit() -> None:
 
 
 def _end_with_averager_open() -> None:
-    """As in _hook, the lowest rank speaks, and ends the other ones before they do. mpirun ends them if this process leaves
-    without its part in MPI, which takes it a second, and keeps the code of sys.exit(), which nobody can read here."""
+    """As in _hook, the lowest rank speaks, and ends the other ones before they do. The code of sys.exit() cannot be read
+    here, so this process leaves without MPI_Finalize: within a second mpirun ends the other ranks and keeps that code."""
     has_mpirun = bool(job.library.eave_ranks_meet_by_mpi())
     if not is_alone():
         time.sleep(8 * TURN * min(_rank(), 1) if has_mpirun else TURN * min(_rank(), MOST_TURNS))

@@ -92,7 +92,7 @@ class _Clock:
 
 
 def _read(run: pathlib.Path, all_ranks: bool) -> _Records:
-    """Reads a run's records: those of rank 0, or with `all_ranks` also others', below rank_R/."""
+    """Reads a run's records: those of rank 0, and with `all_ranks` those of the other ranks, under rank_R/."""
     records, clock = _Records(run.resolve().name, {}, {}, [], "KILLED"), _Clock()
     for line in _lines(run / "metrics.jsonl"):
         kind, time = line.get("type"), clock.after(line)

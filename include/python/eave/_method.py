@@ -179,7 +179,7 @@ class Method:
         raise Error(USAGE, "evaluate_workers is for an eave.Averager, which has a model; a VectorAverager has none")
 
     def _let_go(self) -> None:
-        """Gives the parameters and all else that belongs to the caller back, without any other rank. Called before
+        """Not collective. Returns the parameters and everything else of the caller's. Called before
         close(), and after an exception in its place."""
 
     def _abandon(self, kind: type[BaseException]) -> None:
@@ -248,7 +248,7 @@ def number_in(call: str, value: Any) -> float:
 
 
 def _word(name: str, value: Option) -> str:
-    """The value as libeave.so reads it, to which a blank begins the next option."""
+    """The value as a word for libeave.so, in which a blank would begin the next option."""
     text = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
     text = re.sub(r"\s*,\s*", ",", text.strip())
     if not re.search(r"\s", text):

@@ -73,7 +73,7 @@ def require_planned_rate(groups: Iterable[Mapping[str, Any]]) -> None:
 
 
 def note_method(description: str) -> None:
-    """Tells compare that this run has taken the method: it would not see otherwise that a script trains without."""
+    """Tells compare that this run has taken the method. Otherwise compare could not tell that a script ignores it."""
     directory = os.environ.get("EAVE_RUN_DIR")
     if is_compared() and directory and rank() == 0:
         with open(directory + ".method", "w", encoding="utf-8") as file:

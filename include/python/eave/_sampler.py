@@ -59,7 +59,7 @@ class Sampler:
             yield order[begin + (end - begin) * rank() // size():begin + (end - begin) * (rank() + 1) // size()]
 
     def set_epoch(self, epoch: int) -> None:
-        """The next loop is this epoch, from its first sample. Needed only to leave a loop that was broken off."""
+        """The next loop is this epoch, from its first sample. Needed only if the loop before was left early."""
         self.epoch, self._is_begun, self._start, self._batches = epoch, False, 0, 0
 
     def state_dict(self, batches: Optional[int] = None) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""The parts that callbacks for training libraries have in common: the library calls optimizer.step() itself, and believes
-in launchers' environment variables."""
+"""The parts that callbacks for training libraries have in common: the library calls optimizer.step() itself, and
+starts ranks of its own if it finds a launcher's environment variables."""
 from __future__ import annotations
 
 import copy

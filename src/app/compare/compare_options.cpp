@@ -197,8 +197,8 @@ std::vector<OptionSpec> compare_options() {
       {"ranks", OptionType::kText, "", "numbers of ranks to compare, such as 1,2,4,8 (default: all ranks of the job)"},
       {"batch", OptionType::kText, "32", "values of --batch to compare, such as 32,128"},
       {"lr", OptionType::kText, "",
-       "learning rates to try with each method, such as 0.01,0.03,0.1; the best on a held-out tenth of the training "
-       "set counts"},
+       "learning rates to try with each method, such as 0.01,0.03,0.1; the one that is best on a held-out tenth of "
+       "the training set is reported"},
       {"widen", OptionType::kFlag, "off",
        "if a method's best learning rate is the lowest or highest of --lr, try the next one out, until the best lies "
        "inside; at most " +
@@ -274,7 +274,7 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
   const std::vector<int> counts = ranks_in(own, ranks_of_job);
   if (own.given("communicators") && counts.back() == 1) {
     refuse_option(own, "communicators",
-                  std::string("has no effect with one rank, which has nobody to exchange with; ") +
+                  std::string("has no effect with one rank: there is no other rank to exchange with; ") +
                       (own.has("program") ? "give --ranks 2"
                                           : "start it with mpirun -np 2, or with --transport threads --ranks 2"));
   }

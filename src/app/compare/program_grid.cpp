@@ -21,8 +21,8 @@ void refuse_other_options(const OptionValues& own, const Settings& of_train) {
   if (!of_train.empty()) {
     throw Error(ExitCode::kUsage,
                 "--" + of_train.front().first +
-                    " is an option of eave train: --program has options of its own, which stand within "
-                    "its command; those of one method stand behind the method, as in easgd:tau=10");
+                    " is an option of eave train: put options of your program inside --program \"...\", and options "
+                    "of a method behind its name, as in easgd:tau=10");
   }
   if (own.given("side-by-side")) refuse_option(own, "side-by-side", "has no effect with --program");
 }

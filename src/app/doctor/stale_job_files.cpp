@@ -189,7 +189,8 @@ std::string describe_stale_files(const std::string& host, const std::vector<std:
   if (patterns.empty()) return "";
   std::string text = "MPI jobs of yours that were killed have left files on host " + host + "; to remove them: rm -r";
   for (std::size_t i = 0; i < std::min(kMost, patterns.size()); ++i) text += " " + patterns[i];
-  if (patterns.size() > kMost) text += " (" + std::to_string(patterns.size() - kMost) + " more are named after that)";
+  if (patterns.size() > kMost)
+    text += " (" + std::to_string(patterns.size() - kMost) + " more will be listed once these are removed)";
   return text;
 }
 

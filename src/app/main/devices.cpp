@@ -76,7 +76,7 @@ int take_gpu(const OptionValues& values, const VisibleGpus& rank, std::size_t nu
   if (users(best) > 0 && !values.flag("share-gpu")) {
     throw Error(ExitCode::kUsage, "no GPU is left for rank " + std::to_string(number) + " on " + rank.host +
                                       ", which sees " + count_gpus(rank) +
-                                      (values.has("gpu") ? " and shall take GPU " + values.text("gpu") : "") +
+                                      (values.has("gpu") ? "; --gpu " + values.text("gpu") + " is taken" : "") +
                                       "; start one rank for each GPU, or give --share-gpu or --device cpu");
   }
   ++users(best);

@@ -91,7 +91,7 @@ void refuse_other_content(const std::string& content, const std::string& path) {
 // of a comment. The message leaves out such bytes, because they are not safe for a terminal.
 void refuse_other_encodings(const std::string& line, const std::string& place) {
   if (line.find('\0') != std::string::npos) {
-    throw Error(ExitCode::kUsage, place + ": it holds a byte 0, which no text does; get the file again");
+    throw Error(ExitCode::kUsage, place + ": it contains a zero byte, so it is not text; get the file again");
   }
   if (is_utf8(line)) return;
   throw Error(ExitCode::kUsage,

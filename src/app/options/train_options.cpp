@@ -99,8 +99,8 @@ void add_data(CommandLine& line) {
         "share of the training set, such as 0.1, to hold out and evaluate beside the test set; the same samples for "
         "all seeds"},
        choice("sampling", {"shard", "stratified", "whole"}, "shard",
-              "shard: ranks split one permutation of the set; stratified: as shard, with every class's share in each "
-              "part; whole: each rank goes through the whole set"),
+              "shard: ranks split one permutation of the set; stratified: as shard, and every part has each class in "
+              "proportion; whole: each rank goes through the whole set"),
        {"crop", OptionType::kInteger, "0",
         "height and width in pixels of crops, at random places in training; 0: the size that the model is made for"},
        {"pad", OptionType::kInteger, "0", "pixels of zeros to add on each side before the crop"},
@@ -141,7 +141,7 @@ std::vector<OptionSpec> fault_options() {
              "checkpoint ends "
              "the run"),
       {"nonfinite-limit", OptionType::kInteger, "10",
-       "skip: end the run as diverged after this many steps in a row of one rank that are not finite"}};
+       "skip: consecutive non-finite steps of one rank after which the run ends as diverged"}};
 }
 
 void add_ranks(CommandLine& line) {

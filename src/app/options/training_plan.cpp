@@ -65,7 +65,7 @@ FaultOfRank parse_fault(const std::string& text, int ranks) {
 // Refuses a fault that would never happen.
 void require_place(const std::string& text, const InjectedFault& fault, std::int64_t steps, std::int64_t parameters) {
   const auto refuse = [&](const std::string& what) {
-    throw Error(ExitCode::kUsage, "--inject-fault " + text + ": " + what + ", so it would never come");
+    throw Error(ExitCode::kUsage, "--inject-fault " + text + ": " + what + ", so the fault would never happen");
   };
   if (fault.step >= steps) refuse("the run has " + count_text(steps, "step"));
   if (fault.element >= parameters) refuse("the elements of this model are 0 to " + std::to_string(parameters - 1));

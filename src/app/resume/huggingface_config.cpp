@@ -50,9 +50,9 @@ ConfigJson angles_json(const RotaryAngles& angles) {
 ConfigJson of_llama(const TransformerForm& form, int context) {
   const bool is_qwen2 = form.biases == LinearBiases{.rows = true};
   if (!is_qwen2 && form.width % form.heads != 0)
-    throw Error(ExitCode::kConfiguration,
-                "transformers has no Llama whose channels are no multiple of its heads: the model has " +
-                    std::to_string(form.width) + " channels and " + std::to_string(form.heads) + " heads");
+    throw Error(ExitCode::kConfiguration, "transformers' Llama needs channels that its heads divide: the model has " +
+                                              std::to_string(form.width) + " channels and " +
+                                              std::to_string(form.heads) + " heads");
   ConfigJson config = {{"architectures", {is_qwen2 ? "Qwen2ForCausalLM" : "LlamaForCausalLM"}},
                        {"model_type", is_qwen2 ? "qwen2" : "llama"},
                        {"hidden_size", form.width},
@@ -303,7 +303,7 @@ HuggingfaceConfig read_huggingface_config(const std::filesystem::path& path) {
   }
   const ConfigJson config = parse_config(path);
   if (!is_of_transformers(config))
-    throw Error(ExitCode::kBadData, path.string() + ": is not of transformers: it has no model_type");
+    throw Error(ExitCode::kBadData, path.string() + ": was not written by transformers: it has no model_type");
   return model_in(path, config);
 }
 

@@ -76,7 +76,7 @@ RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_p
   }
   if (!keeps_checkpoints(values) && !is_part) {
     refusal_.emplace(channel, transport.rank(), hear_sigusr1(), [] {
-      say("eave: warning: SIGUSR1 asks for a checkpoint, and this run keeps none: it goes on (--run-dir keeps some)");
+      say("eave: warning: SIGUSR1 asks for a checkpoint, but this run keeps none, so it goes on; --run-dir keeps some");
     });
     tasks.push_back(&*refusal_);
   }

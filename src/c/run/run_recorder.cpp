@@ -83,8 +83,9 @@ std::map<std::string, std::string> config_to_go_on(const OutputFolder& folder, c
   const std::string metric = setting_in(former, "metric", "accuracy");
   if (metric != settings.metric.name) other = "metric is '" + settings.metric.name + "', but must be '" + metric + "'";
   if (other.empty()) return config;
-  throw Error(ExitCode::kConfiguration, "--run-dir " + folder.path().string() + ": resume=on: " + other +
-                                            ", as in the run that goes on; give another directory for other settings");
+  throw Error(ExitCode::kConfiguration,
+              "--run-dir " + folder.path().string() + ": resume=on: " + other +
+                  " to go on with the run in this directory; give another directory for other settings");
 }
 
 }  // namespace

@@ -154,10 +154,11 @@ const GivenState& state_of(const std::vector<GivenState>& given, int rank) {
   const auto found = std::ranges::find(given, rank, &GivenState::rank);
   if (found != given.end()) return *found;
   const Manifest& manifest = given.front().manifest;
-  throw Error(ExitCode::kUsage,
-              "the state of rank " + std::to_string(rank) + " is missing among the " +
-                  count_text(std::ssize(given), "state") + " given: " + count_text(std::ssize(manifest.files), "rank") +
-                  " saved; with as many ranks give each its own, with another number give all of them to each");
+  throw Error(ExitCode::kUsage, "the state of rank " + std::to_string(rank) + " is missing among the " +
+                                    count_text(std::ssize(given), "state") +
+                                    " given: " + count_text(std::ssize(manifest.files), "rank") +
+                                    " saved; with the same number of ranks, give each rank its own state; with another "
+                                    "number, give every rank all of them");
 }
 
 // Whether another rank sees the directory that rank 0 has just made.

@@ -29,9 +29,8 @@ void read_replay(const CommunicatorContext& context, AsyncSettings& settings) {
     refuse_option(context.values, "async-order", "has no effect with --replay, which gives the order");
   }
   if (context.first_step > 0) {
-    refuse_option(
-        context.values, "replay",
-        "cannot be had with --resume: it gives the order of a whole run; without it, this one goes on in free order");
+    refuse_option(context.values, "replay",
+                  "cannot be combined with --resume: a log covers a whole run; leave it out to go on in free order");
   }
   std::filesystem::path path = context.values.text("replay");
   std::error_code error;

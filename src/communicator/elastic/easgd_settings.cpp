@@ -195,7 +195,7 @@ std::string describe_instability(const EasgdSettings& settings) {
   const double limit = stable_alpha_limit(settings.order, settings.workers, settings.tau, 0);
   if (settings.alpha < limit) return "";
   const std::string tighter = settings.order == ElasticOrder::kPaper && settings.tau == 1
-                                  ? " (on a loss of curvature h even less, (4 - 2 lr h) / (2(1+p) - p lr h))"
+                                  ? " (on a loss with curvature h the bound is lower: (4 - 2 lr h) / (2(1+p) - p lr h))"
                                   : "";
   return "elastic averaging is unstable: alpha must be below 2/(1+p) = " + number_text(limit) + tighter +
          ", in force are " + in_force + advice;

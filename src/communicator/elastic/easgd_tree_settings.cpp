@@ -80,7 +80,8 @@ std::string formula(const TreeSettings& settings) {
 
 std::string describe_elastic_resumption(const TreeSettings& settings) {
   if (settings.is_star()) return "";
-  return "with other ranks (--resume elastic) c stays, and c_g is the mean of the centers that its workers had; if all "
+  return "with another number of ranks (--resume elastic) c stays, and c_g is the mean of the centers that its workers "
+         "had; if all "
          "are new, c\n";
 }
 

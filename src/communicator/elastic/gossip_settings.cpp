@@ -27,9 +27,9 @@ std::string numbers(const GossipSettings& settings) {
   return "tau = " + std::to_string(settings.tau) + ", alpha = " + number_text(settings.alpha) + " (--gossip " +
          (settings.is_elastic ? "elastic" : "average") + "), p = " + count_text(settings.workers, "worker") +
          (settings.workers == 1       ? ", who meets nobody"
-          : settings.workers % 2 == 1 ? ", of whom one pauses each time, in turn"
+          : settings.workers % 2 == 1 ? "; at each exchange one of them pauses, in turn"
                                       : "") +
-         ", all counting alike; worker momentum stays local; the mean of the workers is evaluated";
+         "; all workers have the same weight; worker momentum stays local; the mean of the workers is evaluated";
 }
 
 std::string describe_stability(const GossipSettings& settings) {

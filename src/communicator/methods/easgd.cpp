@@ -20,10 +20,9 @@
 //
 // With Nesterov workers the method is EAMSGD (section 4 of the paper). Then x_i is the iterate. The parameters y_i are
 // the look-ahead point at which the gradient is taken (Ahead in update_steps.h). The pull does not enter the velocity.
-// With
-// --momentum-correction x_i = y_i + lr mu v_i, where lr is that of step t, to which the exchange belongs. If lr drops
-// at step t, y_i stays, and x_i is the iterate at the new rate. So the step is one of Nesterov's method at the new
-// rate, x_i <- x_i - lr v_i. Without the correction x_i = y_i + mu v_i, whatever lr is.
+// With --momentum-correction x_i = y_i + lr mu v_i, where lr is that of step t, to which the exchange belongs. If lr
+// drops at step t, y_i stays, and x_i is the iterate at the new rate. So the step is one of Nesterov's method at the
+// new rate, x_i <- x_i - lr v_i. Without the correction x_i = y_i + mu v_i, whatever lr is.
 //
 // --compression: the sum of d goes with error feedback (Compression in transport.h), with residual e_i on rank i. A
 // worker moves by all of its d_i, and the center by the part that has arrived.

@@ -161,11 +161,11 @@ void warn_when_unstable(const CommunicatorContext& context, double alpha) {
   const bool is_late = context.values.integer("pull-delay", 0) > 0;
   if (alpha <= (is_late ? 2.0 / 3 : 1) || context.values.flag("allow-unstable") || context.transport.rank() != 0)
     return;
-  const std::string bound = is_late ? "with --pull-delay alpha must be at most 2/3 where tau steps forget where they "
-                                      "began, and 1 on a flat loss"
+  const std::string bound = is_late ? "with --pull-delay alpha must be at most 2/3 if tau local steps forget their "
+                                      "starting point, at most 1 on a flat loss"
                                     : "alpha must be at most (4 - 2 lr h)/(4 - lr h), 1 on a flat loss";
   context.warnings.push_back("asynchronous elastic averaging is unstable: " + bound + "; in force is " +
-                             number_text(alpha) + (is_late ? "; divergence is to be feared" : "; expect divergence") +
+                             number_text(alpha) + (is_late ? "; it may diverge" : "; expect divergence") +
                              ". --beta 0.9 is the usual choice; --allow-unstable silences this warning");
 }
 

@@ -103,8 +103,8 @@ class Gossip final : public Communicator {
     return state;
   }
 
-  // If a run goes on with other ranks, all workers begin from their mean. Former workers still send what compression
-  // has dropped.
+  // If a run goes on with another number of ranks, all workers begin from their mean. Former workers still send what
+  // compression has dropped.
   std::vector<Slice> own_state() override { return feedback_.state(); }
 
   void finish() override { consensus(); }

@@ -212,7 +212,8 @@ LocalSgdSettings resolve_local_sgd(const CommunicatorContext& context) {
   if (settings.steps.post_local_at > 0 && settings.steps.warmup > 0) {
     refuse_option(values, "tau-warmup",
                   "contradicts --post-local-at " + values.text("post-local-at") +
-                      ", whose steps average gradients, which is closer than tau = 1; give one of them");
+                      ": those steps already average gradients, which keeps ranks closer together than tau = 1; give "
+                      "one of them");
   }
   if (settings.steps.post_local_at == 0 && values.given("bucket-bytes")) {
     refuse_option(values, "bucket-bytes",

@@ -1,10 +1,10 @@
 // Slow momentum (Wang, Tantia, Ballas, Rabbat 2020). outer_averaging.h describes what all outer methods share: rounds,
 // bytes, consensus.
 //
-//   G = c - mean(x);   u <- beta_s u + G / gamma;   c <- c - a gamma u;   x_i <- c
+//   G = c - mean(x);   u <- beta_s u + G / eta;   c <- c - a eta u;   x_i <- c
 //
-// gamma is the learning rate of the step before the exchange. Dividing by it gives u the scale of a gradient, whatever
-// the schedule. If gamma is 0, no gradient follows from G. Then c <- c - a G, and u does not change.
+// eta is the learning rate of the step before the exchange. Dividing by it gives u the scale of a gradient, whatever
+// the schedule. If eta is 0, no gradient follows from G. Then c <- c - a G, and u does not change.
 //
 // With beta_s = 0 and a = 1 the method is local-sgd, bit by bit. The paper keeps, resets or averages the workers'
 // momentum buffers; --worker-momentum chooses among the three.

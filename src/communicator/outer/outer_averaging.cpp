@@ -130,9 +130,9 @@ class OuterAveraging final : public Communicator {
 void warn_of_instability(const CommunicatorContext& context, const OuterSettings& settings) {
   const double limit = stable_factor_limit(settings.outer_momentum, settings.nesterov);
   if (settings.factor < limit || context.transport.rank() != 0) return;
-  context.warnings.push_back("the outer step is unstable where workers near their minimum between two exchanges: --" +
-                             settings.factor_option + " must be below " + describe_limit(settings) + ", in force is " +
-                             number_text(settings.factor) + "; expect divergence");
+  context.warnings.push_back("the outer step is unstable if workers come near their minimum between two exchanges: --" +
+                             settings.factor_option + " is " + number_text(settings.factor) + " and must be below " +
+                             describe_limit(settings) + "; expect divergence");
 }
 
 }  // namespace

@@ -17,10 +17,10 @@
 // --compression: workers send w_j (x_j - begun) with error feedback (MeanExchange). The outer step takes begun + their
 // sum as the mean.
 //
-// A run that goes on with other ranks (--resume elastic) gets c and v and continues the block that was under way.
-// Workers that were there keep their parameters and n_j. New workers begin where the others began the block, with n_j =
-// 0. If the look-ahead depends on p, it changes with p. Former workers then move by the same change, so x_j - begun
-// stays.
+// A run that goes on with another number of ranks (--resume elastic) gets c and v and continues the block that was
+// under way. Workers that were there keep their parameters and n_j. New workers begin where the others began the block,
+// with n_j = 0. If the look-ahead depends on p, it changes with p. Former workers then move by the same change, so x_j
+// - begun stays.
 //
 // Under Nesterov momentum a worker holds the look-ahead point at which the next gradient is taken, and the method
 // averages these points, as local-sgd does.

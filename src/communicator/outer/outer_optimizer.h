@@ -1,5 +1,5 @@
 // The outer optimizer that moves a center. Its gradient is how far the workers have moved since the last exchange. All
-// outer methods use this one class with other numbers.
+// outer methods use this one class with different numbers.
 #pragma once
 
 #include "eave/device.h"

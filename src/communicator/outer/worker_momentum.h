@@ -33,8 +33,8 @@ class MomentumExchange {
   double exchange(const WeightedMean& mean);
   // Call it after the vectors have been set to 0 on all ranks.
   void reset();
-  // Call it when a run goes on with other ranks. Collective with kAverage. A new worker's count of updates begins at 0.
-  // At its next exchange it takes the mean of the vectors, and from then on the count of the others.
+  // Call it when a run goes on with another number of ranks. Collective with kAverage. A new worker's count of updates
+  // begins at 0. At its next exchange it takes the mean of the vectors, and from then on the count of the others.
   void join();
   // For checkpoints.
   void append_state(std::vector<Slice>& state);

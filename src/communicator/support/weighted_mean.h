@@ -21,7 +21,8 @@ class WeightedMean {
 
   void count(const Step& step);
   void reset();
-  // Collective. Call it when the run goes on with other ranks. Each rank keeps its n_i, and n becomes their sum.
+  // Collective. Call it when the run goes on with another number of ranks. Each rank keeps its n_i, and n becomes their
+  // sum.
   void count_anew();
   std::int64_t samples_everywhere() const { return counts_.integer(1); }
   // Collective. Replaces every rank's `values` by their mean, with the same bits on all ranks. Returns the seconds it

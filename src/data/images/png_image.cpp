@@ -42,7 +42,7 @@ class PngDecoder {
 
   void read_rows(SquareResizer& resizer) {
     if (!try_start()) refuse();
-    if (png_get_rowbytes(png_, info_) != 3 * width_) refuse_image(file_, "its kind of colours is unknown");
+    if (png_get_rowbytes(png_, info_) != 3 * width_) refuse_image(file_, "its PNG colour type is unknown");
     resizer.begin(static_cast<int>(width_), static_cast<int>(height_));
     // Each pass of an interlaced image leaves holes that later passes fill.
     pixels_.resize(3 * width_ * (passes_ == 1 ? 1 : height_));

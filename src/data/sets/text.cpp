@@ -126,7 +126,7 @@ std::vector<OptionSpec> text_options() {
   options.push_back({"vocabulary",
                      OptionType::kPath,
                      "bytes",
-                     "tokens of the text. bytes: 256 of them; or byte pairs, by a folder with GPT-2's encoder.json and "
+                     "what a token is: bytes (256 tokens), or byte pairs by a folder with GPT-2's encoder.json and "
                      "vocab.bpe, or by a tokenizer.json of BPE, as Llama, Qwen, Mistral and Gemma have it",
                      {},
                      {"bytes"}});

@@ -95,10 +95,10 @@ const TokenFiles::File* file_with_header(const std::vector<const TokenFiles::Fil
     if (file->format.vocabulary == 0) continue;
     if (first == nullptr) first = file;
     if (file->format.vocabulary == first->format.vocabulary) continue;
-    throw Error(ExitCode::kUsage, file->source->name() + " has another vocabulary than " + first->source->name() +
-                                      ", as their headers say: " + std::to_string(file->format.vocabulary) + " and " +
-                                      count_text(first->format.vocabulary, "token") +
-                                      "; keep the files of one vocabulary");
+    throw Error(ExitCode::kUsage,
+                file->source->name() + " and " + first->source->name() +
+                    " have different vocabularies, as their headers say: " + std::to_string(file->format.vocabulary) +
+                    " and " + count_text(first->format.vocabulary, "token") + "; keep the files of one vocabulary");
   }
   return first;
 }

@@ -50,8 +50,8 @@ void add_folder(const std::string& part, TextListing& listing) {
     if (error || status.type() == fs::file_type::not_found) {
       throw Error(ExitCode::kInputMissing, entry.path().string() +
                                                (entry.is_symlink() ? " is a link that cannot be followed"
-                                                                   : " cannot be looked at: " + error.message()) +
-                                               "; make it whole, or remove it");
+                                                                   : " cannot be examined: " + error.message()) +
+                                               "; repair it, or remove it");
     }
     if (entry.path().filename().string().starts_with('.')) {
       pass_over_entry(name, listing);

@@ -74,7 +74,7 @@ void read_bytes_kind(const json& tokenizer, const Parts& parts, const std::strin
 void read_metaspace(const json& part, const std::string& name, TokenizerText& text) {
   const json& scheme = member(part, "prepend_scheme");
   if (member(part, "replacement") != kSpaceMark)
-    refuse_kind(name, "its Metaspace replaces spaces by another than U+2581");
+    refuse_kind(name, "its Metaspace replaces spaces by something other than U+2581");
   const bool adds = flag_in(part, "add_prefix_space", true, name) && scheme != "never";
   if (!scheme.is_null() && scheme != "always" && scheme != "first" && scheme != "never")
     refuse_kind(name, "its Metaspace has a prepend_scheme that eave does not know");
@@ -95,7 +95,7 @@ bool read_marks(const json& normalizer, const std::string& name, TokenizerText& 
     } else if (type_of(*part) == "Replace" && text_pattern(*part) == " " && member(*part, "content") == kSpaceMark) {
       replaces = true;
     } else {
-      refuse_kind(name, "its normalizer has " + type_of(*part) + ", not as Llama 2's has it");
+      refuse_kind(name, "its normalizer has " + type_of(*part) + ", which differs from Llama 2's");
     }
   }
   return replaces;

@@ -5,8 +5,8 @@
 //
 // 1. One rank, if no method trains kLeastSpeed times the samples per second of one rank, beyond the error to be
 // expected.
-// 2. allreduce, if no other method takes kLeastGain times as many steps per second. With less to gain, nothing was
-//    measured that outweighs the accuracy that averaging seldom may cost.
+// 2. allreduce, if no other method takes kLeastGain times as many steps per second. A smaller gain does not outweigh
+//    the accuracy that rarer averaging may cost.
 // 3. Else the method that trains most samples per second, with the smallest tau of kPeriods whose exchanges cost
 //    kLittleWaiting of a step at most. If methods cannot be told apart, the first of --communicators is taken:
 //    local-sgd, which was first in 6 of the 8 cases there.

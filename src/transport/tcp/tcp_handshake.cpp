@@ -57,9 +57,10 @@ std::optional<TcpConnection> greet(Socket socket, const TcpHello& hello, const S
   if (!send_all(socket, raw(hello))) return std::nullopt;
   if (!receive_all(socket, std::as_writable_bytes(std::span(&answer, 1)), deadline)) return std::nullopt;
   if (!equal_in_constant_time(answer.proof, proof_of(secret, "server", hello, answer.random)))
-    throw Error(ExitCode::kConfiguration,
-                "rank " + std::to_string(hello.to) + " has another secret than rank " + std::to_string(hello.from) +
-                    ": give all ranks the same EAVE_MEET_SECRET, or none, and each job a port of its own");
+    throw Error(ExitCode::kConfiguration, "rank " + std::to_string(hello.to) + " and rank " +
+                                              std::to_string(hello.from) +
+                                              " have different secrets: give all ranks the same EAVE_MEET_SECRET, or "
+                                              "none, and each job a port of its own");
   if (!send_all(socket, proof_of(secret, "client", hello, answer.random))) return std::nullopt;
   return connection(std::move(socket), secret, hello, answer.random, true);
 }

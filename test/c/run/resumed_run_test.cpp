@@ -156,7 +156,7 @@ TEST(ResumedRecord, goes_on_with_the_settings_of_the_beginning) {
     for (const auto& [from, to] : {std::pair("batch=4", "batch=2"), std::pair("perplexity", "error")}) {
       std::string other = settings;
       other.replace(other.find(from), std::string(from).size(), to);
-      expect_error(ExitCode::kConfiguration, "as in the run that goes on",
+      expect_error(ExitCode::kConfiguration, "to go on with the run in this directory",
                    [&] { record("communicator=allreduce lr=0.1", other, true); });
     }
     record("communicator=allreduce lr=0.01", settings, true);

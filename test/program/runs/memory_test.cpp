@@ -143,7 +143,8 @@ TEST(Memory, that_is_too_little_for_all_threads_ends_with_71) {
       71,
       place.run("sh -c 'ulimit -s 65536; ulimit -v 3000000; exec \"$@\"' sh " + program() +
                 " train --data image-folder --data-dir images --decode-threads 256 --progress off --max-steps 1"),
-      {"of --decode-threads 256 to read images could be had", "ulimit -v, now 3000000", "give fewer --decode-threads"});
+      {"cannot start thread ", " of --decode-threads 256 to read images", "ulimit -v, now 3000000",
+       "give fewer --decode-threads"});
 }
 
 // If eave did not check first, the library that starts compute threads would end the program with its own message.
@@ -152,8 +153,9 @@ TEST(Memory, that_is_too_little_for_threads_to_compute_ends_with_71) {
   const std::string limited = "sh -c 'ulimit -v 3000000; exec \"$@\"' sh ", trains = " " + quick("--threads 64");
   for (const std::string& stack :
        {std::string("sh -c 'ulimit -s 65536; exec \"$@\"' sh "), std::string("env OMP_STACKSIZE=64M ")}) {
-    expect_end(71, place.run(stack + limited + program() + trains),
-               {"of --threads 64 to compute could be had", "ulimit -v, now 3000000", "give fewer --threads"});
+    expect_end(
+        71, place.run(stack + limited + program() + trains),
+        {"cannot start thread ", " of --threads 64 to compute", "ulimit -v, now 3000000", "give fewer --threads"});
   }
   expect_end(0, place.run(limited + program() + " " + quick("--threads 2")));
 }

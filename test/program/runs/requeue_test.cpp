@@ -133,7 +133,7 @@ TEST(Sigusr1, without_checkpoints_is_told_once_and_ends_nothing) {
     std::vector<Ended> all = {signalled(threads, "", long_run("--transport threads --ranks 2 " + words + more), "0.3")};
     if (has_mpirun()) all.push_back(signalled(processes, mpirun(2), long_run(words + more), "1.5"));
     for (const Ended& ended : all) {
-      expect_told(0, ended, {"SIGUSR1 asks for a checkpoint, and this run keeps none"});
+      expect_told(0, ended, {"SIGUSR1 asks for a checkpoint, but this run keeps none"});
       EXPECT_EQ(count_of(ended.errors, "SIGUSR1"), 1u) << ended.errors;
     }
   }

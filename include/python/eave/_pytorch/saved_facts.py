@@ -1,4 +1,4 @@
-"""What a saved state tells of the model and the optimizer that it was taken from, so that no other ones go on from it."""
+"""What a saved state tells of the model and the optimizer that it was taken from, so that a different one is refused."""
 from __future__ import annotations
 
 from itertools import zip_longest
