@@ -6,6 +6,7 @@
 #include "eave/agreement.h"
 #include "eave/decorators.h"
 #include "test/communicator/recording_transport.h"
+#include "test/temporary_directory.h"
 #include "test/train/training.h"
 
 namespace eave {
@@ -130,6 +131,23 @@ TEST(BatchNormSyncOnce, statistics_are_held_equal_on_all_ranks_as_parameters_are
     const std::vector<float> shown = statistics_for_consensus(training.parts(), training.plan());
     EXPECT_EQ(shown, training.statistics());
   });
+}
+
+TEST(BatchNormSyncOnce, replicas_are_equal_if_one_rank_becomes_more) {
+  for (const int ranks : {2, 4}) {
+    const TemporaryDirectory temporary;
+    TrainingSetting setting = setting_of({1, 96}, "sync");
+    setting.plan.checkpoints.directory = temporary.path();
+    train_in(setting, 1);
+    setting.batch = kBatchOfAll / ranks;
+    setting.plan.first_step = setting.plan.elastic_step = 10;
+    setting.plan.steps = 13;
+    on_ranks({"threads", ranks}, [&](Transport& transport) {
+      Trained training(transport, setting);
+      for (const Slice each : training.communicator().replicated())
+        EXPECT_TRUE(same_on_all_ranks(transport, std::vector<float>(each.begin(), each.end())));
+    });
+  }
 }
 
 // A step waits for six sums within its passes, each of which takes 20 ms. The test asks for half of this time, because

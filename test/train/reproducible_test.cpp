@@ -1,6 +1,7 @@
 // --reproducible: the result has the same bits for every number of ranks.
 #include <gtest/gtest.h>
 
+#include "test/temporary_directory.h"
 #include "test/train/training.h"
 
 namespace eave {
@@ -62,6 +63,54 @@ TEST(Reproducible, without_batch_norm_is_the_usual_training_but_for_rounding) {
     EXPECT_NEAR(sums.parameters[i], usual.parameters[i], 2e-5) << i;
   }
 }
+
+struct LongEnd {
+  std::vector<std::vector<float>> vectors;  // the parameters, the statistics, the average, and the optimizer's
+  friend bool operator==(const LongEnd&, const LongEnd&) = default;
+};
+
+std::vector<LongEnd> train_long_on(int ranks, const TrainingSetting& setting) {
+  return on_each_rank({ranks == 1 ? "loopback" : "threads", ranks}, [&](Transport& transport) {
+    Trained training(transport, setting);
+    LongEnd end{{training.parameters(), training.statistics(), training.average()}};
+    for (const Slice vector : training.replica().optimizer.state())
+      end.vectors.emplace_back(vector.begin(), vector.end());
+    return end;
+  });
+}
+
+// Saves after step 7 on `before` ranks, and goes on to step 15 on `ranks`.
+std::vector<LongEnd> resume_on(int ranks, int before, TrainingSetting setting) {
+  const TemporaryDirectory temporary;
+  setting.plan.checkpoints.directory = temporary.path();
+  setting.plan.steps = 7;
+  setting.batch = kBatch / before;
+  train_long_on(before, setting);
+  setting.plan.first_step = setting.plan.elastic_step = 7;
+  setting.plan.steps = 15;
+  setting.batch = kBatch / ranks;
+  return train_long_on(ranks, setting);
+}
+
+class ReproducibleRule : public testing::TestWithParam<std::string> {};
+
+TEST_P(ReproducibleRule, ends_with_the_same_bits_if_the_number_of_ranks_changes_on_the_way) {
+  TrainingSetting setting = setting_for(1);
+  setting.model = "conv2d 4 3x3 pad 1; batch_norm; relu; max_pool 2; flatten; dense 16; relu; dense classes";
+  setting.rule = GetParam();
+  if (setting.rule != "sgd") setting.optimizer = {};
+  setting.ema_decay = 0.9;
+  const LongEnd whole = train_long_on(1, setting).front();
+  for (const int before : {1, 2, 4}) {
+    for (const int ranks : {1, 2, 4}) {
+      if (ranks == before) continue;
+      for (const LongEnd& end : resume_on(ranks, before, setting))
+        EXPECT_TRUE(end == whole) << before << " to " << ranks << " ranks";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(With, ReproducibleRule, testing::Values("sgd", "adamw", "muon"), in_identifiers);
 
 using Parts = std::vector<std::vector<float>>;
 

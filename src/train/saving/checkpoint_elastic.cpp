@@ -152,15 +152,16 @@ void ElasticResumption::restore_common(const FormerRank& first, const std::vecto
     std::erase_if(equal,
                   [&](const auto& each) { return std::ranges::find(header.vectors, each) == header.vectors.end(); });
   }
-  // From one former rank one cannot tell what all ranks had in common. With other groups, a method may keep something
-  // else under the same name.
+  // From one former rank one cannot tell what all ranks had in common, except the optimizer's vectors of averaged
+  // gradients. With other groups, a method may keep something else under the same name.
   const bool is_one = std::ssize(manifest_.files) == 1;
   const bool has_method = !is_one && have_same_names(first.header.vectors, state_of(parts_));
   const std::vector<Slice> common = parts_.communicator.common_state();
   for (const NamedSlice& part : state_of(parts_)) {
     const bool is_of_method = part.name.starts_with("communicator.");
     const bool is_average = part.name.starts_with("average.");
-    const bool may_be_equal = is_of_method ? has_method : is_average || !is_one || !keeps_workers_;
+    const bool is_shared = is_average || !keeps_workers_ || parts_.traits.averages_gradients;
+    const bool may_be_equal = is_of_method ? has_method : is_shared || !is_one;
     const bool is_equal = may_be_equal && part.name != "parameters" &&
                           part.values.size() == parts_.replica.parameters.size() &&
                           std::ranges::find(equal, part.name, &CheckpointVector::name) != equal.end();
