@@ -18,7 +18,7 @@ struct Resumed {
   std::string note = "5000 4960";
   std::map<std::string, std::string> config = {{"epochs", "5"}};
   EpochSteps former = kOnTwo, now = kOnTwo;
-  std::string max_steps = {};
+  std::string max_steps = {}, max_samples = {};
   std::int64_t done = 40;  // steps done so far, counted in steps of `now`
 };
 
@@ -33,6 +33,7 @@ OptionValues values_of(const Resumed& resumed) {
   values.set("lr-schedule", "cosine", "test");
   values.set("epochs", std::to_string(resumed.epochs), "test");
   if (!resumed.max_steps.empty()) values.set("max-steps", resumed.max_steps, "test");
+  if (!resumed.max_samples.empty()) values.set("max-samples", resumed.max_samples, "test");
   if (!resumed.option.empty()) values.set("extend-schedule", resumed.option, "test");
   return values;
 }
@@ -41,8 +42,9 @@ ScheduleInForce decide(const Resumed& resumed) {
   const OptionValues values = values_of(resumed);
   Manifest saved;
   if (!resumed.note.empty()) saved.notes[kSchedule] = resumed.note;
-  return decide_schedule({values, saved, resumed.config, resumed.former, resumed.now, resumed.done,
-                          steps_in(values, resumed.now), [&](const ScheduleLength& length, std::int64_t samples) {
+  const FormerRun former{saved, resumed.config, resumed.former};
+  return decide_schedule({values, former, resumed.now, resumed.done, steps_in_resumed(values, former, resumed.now),
+                          [&](const ScheduleLength& length, std::int64_t samples) {
                             Schedule schedule(values, 1000, length.samples, 1);
                             schedule.hold_after(length.last_step);
                             return schedule.learning_rate(samples);
@@ -116,6 +118,36 @@ TEST(ScheduleLength, is_as_many_epochs_as_before_when_images_have_come_or_gone) 
     expect_length({.option = "hold", .epochs = 10, .note = note, .now = {900, 64}, .done = 20}, 4500, 4464,
                   "of 5 epochs");
   }
+}
+
+std::int64_t steps_to(std::int64_t samples, const EpochSteps& epoch) {
+  return steps_in(values_of({.epochs = 100, .max_samples = std::to_string(samples)}), epoch);
+}
+
+TEST(MaxSamples, count_what_the_short_last_step_of_an_epoch_has) {
+  constexpr EpochSteps kShort{501, 500}, kLarge{100, 128};
+  EXPECT_EQ(steps_to(5000, kShort), 19);
+  EXPECT_EQ(kShort.samples_before(19), 5009);
+  EXPECT_EQ(steps_to(500, kShort), 1);
+  EXPECT_EQ(steps_to(501, kShort), 2);
+  EXPECT_EQ(steps_to(502, kShort), 3);
+  EXPECT_EQ(steps_to(300, kLarge), 3) << "a step is an epoch";
+  EXPECT_EQ(steps_to(301, kLarge), 4);
+  EXPECT_EQ(steps_to(2000, kOnTwo), 32);
+  EXPECT_EQ(steps_to(640, {1280, 64}), 10) << "no short step";
+}
+
+TEST(MaxSamples, a_run_of_an_older_eave_keeps_its_end_if_its_schedule_was_made_for_it) {
+  constexpr EpochSteps kShort{501, 500}, kOnMore{501, 250};
+  const std::map<std::string, std::string> config = {{"epochs", "100"}, {"max-samples", "5000"}};
+  Resumed resumed{.epochs = 100, .note = "2505 2504", .config = config, .former = kShort, .now = kShort};
+  resumed.max_samples = "5000";
+  resumed.done = 4;
+  expect_length(resumed, 2505, 2504);
+  resumed.now = kOnMore;
+  expect_length(resumed, 2505, 2504);
+  resumed.max_samples = "6000";
+  expect_refused(resumed, ExitCode::kConfiguration, "spans 5 epochs");
 }
 
 TEST(ScheduleLength, does_not_matter_when_no_step_is_left) {

@@ -33,25 +33,29 @@ ScheduleLength length_by_options(const ResumedSchedule& run) {
   OptionValues values;
   for (const char* name : {"epochs", "max-steps", "max-samples"}) {
     values.declare(run.values.entry(name).spec);
-    if (const auto found = run.config.find(name); found != run.config.end()) {
+    if (const auto found = run.former.config.find(name); found != run.former.config.end()) {
       values.set(name, found->second, "config.json");
     }
   }
-  if (run.config.contains(kOption) && run.values.text(kOption) != "stretch") {
+  if (run.former.config.contains(kOption) && run.values.text(kOption) != "stretch") {
     throw Error(ExitCode::kConfiguration,
                 "--resume: neither the checkpoint nor config.json tells how long the learning-rate schedule was; give "
                 "--extend-schedule stretch for the schedule of all steps that are asked for now");
   }
-  return length_of(steps_in(values, run.former), run.former);
+  return length_of(steps_in(values, run.former.epoch), run.former.epoch);
+}
+
+std::optional<ScheduleLength> noted_length(const Manifest& saved) {
+  const auto note = saved.notes.find(kSchedule);
+  return note == saved.notes.end() ? std::nullopt : length_in(note->second);
 }
 
 // The former length, in samples of the current epochs: with --resume elastic, images may have been added or removed.
 ScheduleLength former_length(const ResumedSchedule& run) {
-  const auto note = run.saved.notes.find(kSchedule);
-  const auto told = note == run.saved.notes.end() ? std::nullopt : length_in(note->second);
-  const ScheduleLength length = told ? *told : length_by_options(run);
-  if (run.former.samples == run.now.samples) return length;
-  const double share = static_cast<double>(run.now.samples) / static_cast<double>(run.former.samples);
+  const auto noted = noted_length(run.former.saved);
+  const ScheduleLength length = noted ? *noted : length_by_options(run);
+  if (run.former.epoch.samples == run.now.samples) return length;
+  const double share = static_cast<double>(run.now.samples) / static_cast<double>(run.former.epoch.samples);
   return {std::llround(static_cast<double>(length.samples) * share),
           std::llround(static_cast<double>(length.last_step) * share)};
 }
@@ -59,8 +63,9 @@ ScheduleLength former_length(const ResumedSchedule& run) {
 // Whether both lengths are the same. With another number of ranks or images, steps of the same epochs are cut
 // differently, so the end may shift by up to a step.
 bool is_same(const ResumedSchedule& run, const ScheduleLength& former, const ScheduleLength& asked) {
-  const bool has_other_steps = run.former.of_step != run.now.of_step || run.former.samples != run.now.samples;
-  const std::int64_t rounding = has_other_steps ? std::max(run.former.of_step, run.now.of_step) : 0;
+  const bool has_other_steps =
+      run.former.epoch.of_step != run.now.of_step || run.former.epoch.samples != run.now.samples;
+  const std::int64_t rounding = has_other_steps ? std::max(run.former.epoch.of_step, run.now.of_step) : 0;
   return std::abs(asked.samples - former.samples) <= rounding;
 }
 
@@ -111,6 +116,10 @@ std::int64_t EpochSteps::samples_before(std::int64_t step) const {
   return step / steps() * samples + step % steps() * of_step;
 }
 
+std::int64_t EpochSteps::steps_for(std::int64_t all) const {
+  return all / samples * steps() + (all % samples + of_step - 1) / of_step;
+}
+
 std::string to_text(const ScheduleLength& length) {
   return std::to_string(length.samples) + " " + std::to_string(length.last_step);
 }
@@ -130,11 +139,20 @@ std::int64_t steps_in(const OptionValues& values, const EpochSteps& epoch) {
   const double epochs = values.real("epochs");
   if (!(epochs > 0 && epochs <= 1e6)) refuse_option(values, "epochs", "expected a number above 0, at most a million");
   std::int64_t steps = std::max<std::int64_t>(1, std::llround(epochs * static_cast<double>(epoch.steps())));
-  if (values.has("max-samples")) {
-    const std::int64_t of_step = std::min(epoch.of_step, epoch.samples);
-    steps = std::min(steps, (values.integer("max-samples", 1) + of_step - 1) / of_step);
-  }
+  if (values.has("max-samples")) steps = std::min(steps, epoch.steps_for(values.integer("max-samples", 1)));
   return values.has("max-steps") ? std::min(steps, values.integer("max-steps", 1)) : steps;
+}
+
+std::int64_t steps_in_resumed(const OptionValues& values, const FormerRun& former, const EpochSteps& now) {
+  const std::int64_t steps = steps_in(values, now);
+  const auto noted = noted_length(former.saved);
+  const auto before = former.config.find("max-samples");
+  if (!noted || before == former.config.end() || before->second != values.text("max-samples")) return steps;
+  const std::int64_t of_step = std::min(former.epoch.of_step, former.epoch.samples);
+  const std::int64_t early = (values.integer("max-samples", 1) - 1) / of_step + 1;
+  if (length_of(early, former.epoch).samples != noted->samples) return steps;
+  const double epochs = static_cast<double>(early) / static_cast<double>(former.epoch.steps());
+  return std::min<std::int64_t>(steps, std::llround(epochs * static_cast<double>(now.steps())));
 }
 
 ScheduleInForce decide_schedule(const ResumedSchedule& run) {
@@ -143,8 +161,8 @@ ScheduleInForce decide_schedule(const ResumedSchedule& run) {
   const ScheduleLength former = former_length(run);
   const bool is_given = run.values.has(kOption);
   if (is_same(run, former, asked)) {
-    const auto before = run.config.find(kOption);
-    const bool is_repeated = before != run.config.end() && before->second == run.values.text(kOption);
+    const auto before = run.former.config.find(kOption);
+    const bool is_repeated = before != run.former.config.end() && before->second == run.values.text(kOption);
     const bool is_inside = asked.last_step < former.samples;
     if (!is_given || is_repeated) return {{former.samples, is_inside ? asked.last_step : former.last_step}};
     refuse_option(run.values, kOption, "has no effect: the run is as long as before, " + epochs_text(run, former));

@@ -21,6 +21,7 @@ struct EpochSteps {
   std::int64_t of_step = 0;  // in a step; the last step of an epoch may have fewer
   std::int64_t steps() const { return (samples + of_step - 1) / of_step; }
   std::int64_t samples_before(std::int64_t step) const;
+  std::int64_t steps_for(std::int64_t all) const;  // the fewest steps in which all ranks see that many samples
 };
 
 // The length of a schedule, in samples of all ranks. The last step of the schedule begins after `last_step` samples.
@@ -34,12 +35,22 @@ OptionSpec extend_schedule_option();
 // The number of steps that --epochs, --max-samples and --max-steps ask for. Throws Error(kUsage).
 std::int64_t steps_in(const OptionValues& values, const EpochSteps& epoch);
 
+// The run that a resumed run goes on with.
+struct FormerRun {
+  const Manifest& saved;
+  std::map<std::string, std::string> config;  // of the run that wrote the checkpoint
+  EpochSteps epoch;
+};
+
+// The steps_in of a resumed run. Until 2026-11-29, --max-samples counted an epoch's short last step as a full one, so
+// runs ended early. If the checkpoint's schedule has such a length, the run keeps its end.
+std::int64_t steps_in_resumed(const OptionValues& values, const FormerRun& former, const EpochSteps& now);
+
 // A resumed run whose learning rate depends on its length.
 struct ResumedSchedule {
   const OptionValues& values;
-  const Manifest& saved;
-  std::map<std::string, std::string> config;  // of the run that wrote the checkpoint
-  EpochSteps former, now;
+  const FormerRun& former;
+  EpochSteps now;
   std::int64_t first_step = 0, steps = 0;  // of the resumed run
   // The learning rate of a step that begins after `samples` samples, under a schedule of this length.
   std::function<double(const ScheduleLength&, std::int64_t samples)> rate;

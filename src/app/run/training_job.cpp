@@ -139,7 +139,7 @@ void TrainingJob::build_model() {
 void TrainingJob::plan_steps() {
   traits_ = find_kind(communicator_kinds(), values_.text("communicator")).traits;
   const auto steps_per_epoch = static_cast<double>(sampler_->steps_per_epoch());
-  plan_.steps = steps_in(values_, epoch_steps());
+  plan_.steps = steps_asked_for();
   plan_.checkpoints = plan_checkpoints(values_);
   plan_.checkpoints.notes = metadata_of(model_description());
   plan_.checkpoints.notes.merge(notes_of(checked_));

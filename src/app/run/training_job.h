@@ -72,6 +72,8 @@ class TrainingJob {
   void check_resumption();
   void build_optimizer();
   EpochSteps epoch_steps() const;
+  FormerRun former_run() const;
+  std::int64_t steps_asked_for() const;
   void build_schedule();
   void warn_of_other_scale();
   void warn_of_long_warmup();

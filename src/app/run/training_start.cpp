@@ -133,6 +133,18 @@ std::int64_t training_samples_in(const Manifest& saved, std::int64_t otherwise) 
 
 EpochSteps TrainingJob::epoch_steps() const { return {data_.train->size(), batch_per_rank_ * sampler_->ranks()}; }
 
+FormerRun TrainingJob::former_run() const {
+  const Manifest& saved = resumption_->found.manifest;
+  const EpochSteps now = epoch_steps();
+  const bool is_total = values_.text("batch-means") == "total";
+  const std::int64_t of_step = is_total ? now.of_step : batch_per_rank_ * count_in(saved, kWorkers);
+  return {saved, resumption_->config, {training_samples_in(saved, now.samples), of_step}};
+}
+
+std::int64_t TrainingJob::steps_asked_for() const {
+  return resumption_ ? steps_in_resumed(values_, former_run(), epoch_steps()) : steps_in(values_, epoch_steps());
+}
+
 void TrainingJob::build_schedule() {
   const EpochSteps now = epoch_steps();
   const TokenDataset* const text = data_.train->tokens();
@@ -152,17 +164,9 @@ void TrainingJob::build_schedule() {
                                     schedule_->describe() + ")"
                               : "has no effect: there is no run to go on with");
   }
-  const Manifest& saved = resumption_->found.manifest;
-  const bool is_total = values_.text("batch-means") == "total";
-  const std::int64_t former_step = is_total ? now.of_step : batch_per_rank_ * count_in(saved, kWorkers);
+  const FormerRun former = former_run();
   schedule = decide_schedule(
-      {values_,
-       saved,
-       resumption_->config,
-       {training_samples_in(saved, now.samples), former_step},
-       now,
-       plan_.first_step,
-       plan_.has_ended ? plan_.first_step : plan_.steps,
+      {values_, former, now, plan_.first_step, plan_.has_ended ? plan_.first_step : plan_.steps,
        [&](const ScheduleLength& length, std::int64_t samples) { return make(length)->learning_rate(samples); }});
   schedule_ = make(schedule.length);
   schedule_note_ = schedule.note;
