@@ -78,7 +78,9 @@ std::string describe_text(const TextListing& listing, const TextParts& parts, co
 std::vector<std::string> warn_of_share(const EncodedText& text, bool are_cut, double wanted) {
   const double held = 1 - static_cast<double>(text.training) / static_cast<double>(text.stream->size());
   if (held < 3 * wanted && held > wanted / 3) return {};
-  const auto percent = [](double share) { return number_text(std::round(1000 * share) / 10) + " %"; };
+  const auto percent = [](double share) {
+    return number_text(share < 0.001 ? 100 * share : std::round(1000 * share) / 10) + " %";
+  };
   return {percent(held) + " of the text are held out for tests where --text-test-share asks for " + percent(wanted) +
           (are_cut ? ", because the end of each file is held out from the beginning of a line, and these lines are "
                      "long for files of this size: break lines, or give more text"

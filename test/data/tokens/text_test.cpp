@@ -117,6 +117,13 @@ TEST_F(Texts, of_which_another_share_is_held_out_than_asked_for_are_warned_of) {
   EXPECT_TRUE(was_told && was_silent);
 }
 
+TEST_F(Texts, of_which_hardly_any_is_asked_for_are_warned_of_with_that_share) {
+  for (int i = 0; i < 9; ++i) add(std::to_string(i), document_of(i, 10));
+  const DataSplit split = open({{"text-test-share", "0.00001"}});
+  ASSERT_EQ(split.warnings.size(), 1u);
+  EXPECT_NE(split.warnings[0].find("where --text-test-share asks for 0.001 %"), std::string::npos) << split.warnings[0];
+}
+
 TEST_F(Texts, of_long_lines_are_warned_of_with_the_reason) {
   std::string text;
   for (int line = 0; line < 10; ++line) text.append(2000, 'x').append("\n");
