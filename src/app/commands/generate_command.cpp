@@ -88,6 +88,13 @@ std::vector<std::string> without_empty_prompt(std::vector<std::string> words) {
   return words;
 }
 
+void refuse_options_of_chance(const OptionValues& values) {
+  const std::string reason = "has no effect with --temperature 0, which always takes the most probable token";
+  for (const char* const name : {"top-k", "top-p"})
+    if (values.given(name)) refuse_option(values, name, reason);
+  if (values.integer("samples", 1) > 1) refuse_option(values, "samples", reason + ": all texts would be the same");
+}
+
 GenerateRequest read_generate_request(const CommandLine& line, const std::vector<std::string>& words) {
   const auto [paths, given] = read_first_path(line, without_empty_prompt(words), "RUN",
                                               "no run given; expected RUN, the directory of a run, and then options");
@@ -103,6 +110,7 @@ GenerateRequest read_generate_request(const CommandLine& line, const std::vector
     refuse_option(values, "temperature", "expected a number from 0 to 1000000, such as 0.8");
   if (!(request.choice.top_p > 0 && request.choice.top_p <= 1))
     refuse_option(values, "top-p", "expected a share above 0 and at most 1, such as 0.9");
+  if (request.choice.temperature == 0) refuse_options_of_chance(values);
   if (values.has("prompt") && values.has("prompt-tokens"))
     refuse_option(values, "prompt-tokens", "contradicts --prompt: give one of them");
   if (values.has("vocabulary") && values.has("prompt-tokens"))

@@ -102,6 +102,8 @@ void take_given(const OptionValues& values, PlanReport& report) {
   if (values.given("message-time")) sources.messages = "as given";
   if (!values.has("ranks-per-host")) return;
   network.ranks_per_host = static_cast<int>(values.integer("ranks-per-host", 1, 1 << 16));
+  if (network.ranks_per_host == 1 && values.has("host-rate"))
+    refuse_option(values, "host-rate", "has no effect with --ranks-per-host 1: no two ranks share a host");
   sources.ranks_per_host = "as given";
 }
 

@@ -80,6 +80,9 @@ TEST(Generate, gives_the_same_text_for_the_same_seed_and_another_for_each_sample
   EXPECT_EQ(text("--seed 5 --top-k 1"), text("--temperature 0"));
   EXPECT_EQ(text("--seed 5 --top-p 0.0001"), text("--temperature 0"));
   EXPECT_NE(text("--seed 5 --temperature 3"), one);
+  for (const std::string given : {"--top-k 2", "--top-p 0.5", "--samples 2"})
+    expect_end(64, place.eave("generate run --temperature 0 " + given), {given, "has no effect with --temperature 0"});
+  expect_end(0, place.eave("generate run --temperature 0 --tokens 1 --samples 1"));
 }
 
 // All these tokens would take hours, and a run ends after 20 s.

@@ -111,6 +111,12 @@ TEST_F(PlanProgram, prints_the_rate_that_it_understood) {
   }
 }
 
+TEST_F(PlanProgram, refuses_a_rate_within_hosts_of_one_rank) {
+  expect_end(64, place_->eave("plan run --ranks 8 --host-rate 1GB/s --ranks-per-host 1"),
+             {"--host-rate 1GB/s", "has no effect with --ranks-per-host 1"});
+  expect_end(0, place_->eave("plan run --ranks 8 --host-rate 1GB/s --ranks-per-host 2"));
+}
+
 TEST_F(PlanProgram, prints_nothing_as_0_that_is_not) {
   const Ended ended = expect_output(
       0,
