@@ -69,6 +69,7 @@ class TrainingJob {
   void refuse_useless_stop(const std::string& stop) const;
   bool has_other_files() const;
   void plan_resumption();
+  std::string option_of_length() const;
   void check_resumption();
   void build_optimizer();
   EpochSteps epoch_steps() const;

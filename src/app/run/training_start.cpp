@@ -111,12 +111,22 @@ void TrainingJob::plan_resumption() {
                                       "--stop-after-bytes asks; ask for more to go on");
   }
   const bool needs_extension = values_.text("lr-schedule") == "cosine" && !values_.has("extend-schedule");
+  const std::string option = option_of_length();
   const std::string asked = plan_.first_step == plan_.steps
-                                ? "and the options ask for as many, rounded to whole steps (--epochs " +
-                                      values_.text("epochs") + "); give more"
+                                ? "and the options ask for as many" +
+                                      std::string(option == "max-steps" ? "" : ", rounded to whole steps") + " (--" +
+                                      option + " " + values_.text(option) + "); give more"
                                 : "and " + std::to_string(plan_.steps) + " are asked for; give more";
-  throw Error(ExitCode::kUsage, has_done + asked + " --epochs or --max-steps" +
-                                    (needs_extension ? ", and --extend-schedule stretch or hold" : ""));
+  throw Error(ExitCode::kUsage,
+              has_done + asked + " --" + option + (needs_extension ? ", and --extend-schedule stretch or hold" : ""));
+}
+
+// The option that limits the number of steps.
+std::string TrainingJob::option_of_length() const {
+  if (values_.has("max-steps") && values_.integer("max-steps", 1) == plan_.steps) return "max-steps";
+  const bool is_by_samples =
+      values_.has("max-samples") && epoch_steps().steps_for(values_.integer("max-samples", 1)) == plan_.steps;
+  return is_by_samples ? "max-samples" : "epochs";
 }
 
 namespace {

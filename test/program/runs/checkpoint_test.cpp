@@ -206,11 +206,21 @@ TEST(Resumption, that_is_asked_for_no_more_says_so_and_advises_what_was_not_give
   const std::string words = quick("--run-dir run --lr-schedule cosine ");
   expect_told(0, place.eave(words + "--epochs 2"));
   const Ended shorter = place.eave(words + "--resume on --epochs 1 --extend-schedule stretch");
-  expect_told(64, shorter, {"and 13 are asked for; give more --epochs or --max-steps"});
+  expect_told(64, shorter, {"and 13 are asked for; give more --epochs"});
   EXPECT_FALSE(shorter.says("--extend-schedule")) << shorter.errors;
   expect_told(64, place.eave(words + "--resume on --epochs 2.0001"),
               {"has done 26 steps, and the options ask for as many, rounded to whole steps (--epochs 2.0001)",
                "--extend-schedule stretch or hold"});
+}
+
+TEST(Resumption, that_is_asked_for_no_more_names_the_option_that_limits_it) {
+  const Place place;
+  const std::string words = quick("--epochs 5 --run-dir run ");
+  expect_told(0, place.eave(words + "--max-steps 6"));
+  expect_told(64, place.eave(words + "--resume on --max-steps 6"),
+              {"has done 6 steps, and the options ask for as many (--max-steps 6); give more --max-steps"});
+  expect_told(64, place.eave(words + "--resume on --max-samples 48"),
+              {"as many, rounded to whole steps (--max-samples 48); give more --max-samples"});
 }
 
 TEST(Resumption, on_other_ranks_says_that_a_scaled_rate_changes) {
