@@ -64,11 +64,14 @@ std::optional<SettingDifference> find_difference(const std::map<std::string, std
                                                  const std::set<std::string>& free) {
   std::map<std::string, std::string> names = saved;
   names.insert(mine.begin(), mine.end());
+  std::optional<SettingDifference> first;
   for (const auto& [name, unused] : names) {
     const std::string before = setting_in(saved, name, "not set"), now = setting_in(mine, name, "not set");
-    if (!free.contains(name) && !is_same_value(before, now)) return SettingDifference{name, before, now};
+    if (free.contains(name) || is_same_value(before, now)) continue;
+    if (saved.contains(name) && mine.contains(name)) return SettingDifference{name, before, now};
+    if (!first) first = {name, before, now};
   }
-  return std::nullopt;
+  return first;
 }
 
 std::map<std::string, std::string> with_later_options(std::map<std::string, std::string> saved,

@@ -24,8 +24,9 @@ std::map<std::string, std::string> settings_of_rank(const std::string& command, 
 // evaluation and the network. The order of exchanges is left out too, because a replay is given it.
 std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values);
 
-// Finds the first option, by name, that differs between both. Options in `free` may differ. The text of an option that
-// is not set is "not set".
+// Finds the first option, by name, that differs between both. Options that only one has come last, because another
+// option, such as --communicator, brought them. Options in `free` may differ. The text of an option that is not set is
+// "not set".
 struct SettingDifference {
   std::string name, saved, mine;
 };

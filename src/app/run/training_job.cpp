@@ -58,7 +58,6 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
   plan_drops();
   build_communicator(hosts);
   build_average();
-  if (resumption_) check_resumption();
 }
 
 TrainingJob::~TrainingJob() = default;

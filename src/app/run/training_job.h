@@ -36,6 +36,8 @@ class TrainingJob {
   void set_ranks_without_access(const std::vector<int>& ranks) { plan_.checkpoints.ranks_without_access = ranks; }
   void diverge_together() { plan_.diverges_together = true; }
   void forget_fault() { plan_.fault = {}; }  // it was injected before the rollback
+  // Only if there is a resumption. Throws Error(kConfiguration) if another model, or other data, was saved.
+  void check_resumption();
 
   TrainingParts parts();
   bool is_elastic() const { return is_elastic_; }  // the number of ranks, or the files, differ from the checkpoint's
@@ -70,7 +72,6 @@ class TrainingJob {
   bool has_other_files() const;
   void plan_resumption();
   std::string option_of_length() const;
-  void check_resumption();
   void build_optimizer();
   EpochSteps epoch_steps() const;
   FormerRun former_run() const;

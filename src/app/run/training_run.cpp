@@ -83,6 +83,7 @@ class TrainingRun {
       job_ = std::make_unique<TrainingJob>(values, transport, transport, guard_.hosts(), device,
                                            resumption_ ? &*resumption_ : nullptr, std::move(checked));
     });
+    if (resumption_) check_resumption();
     if (context.is_part) job_->diverge_together();
     if (context.rollbacks > 0) job_->forget_fault();
     const TrainingParts parts = job_->parts();
@@ -189,6 +190,16 @@ class TrainingRun {
     return checked;
   }
 
+  // Collective. The options come first: a message that names one tells more than a message about vectors.
+  void check_resumption() {
+    agree(transport_, [&] {
+      if (!is_first()) return;
+      const auto mine = line_.config_in_force(values_);
+      require_same_settings(with_later_options(read_config(file("config.json")), mine, line_.declared()), mine);
+    });
+    agree(transport_, [&] { job_->check_resumption(); });
+  }
+
   bool is_first() const { return transport_.rank() == 0; }
   std::string file(const std::string& name) const { return std::filesystem::path(values_.text("run-dir")) / name; }
 
@@ -243,8 +254,6 @@ class TrainingRun {
     const bool is_replaced = replaces();
     if (!lock_) lock_what_had_no_run();
     if (resumption_) {
-      const auto mine = line_.config_in_force(values_);
-      require_same_settings(with_later_options(read_config(file("config.json")), mine, line_.declared()), mine);
       reopen_run_directory(folder(), what_is_kept());
     } else {
       if (is_replaced) checkpoint_directory_.clear();

@@ -317,10 +317,10 @@ TEST(Resumption, of_another_run_is_refused_once_and_changes_nothing) {
       {quick(two + "--resume --overwrite"), 64, {"--overwrite and --resume", "give one"}},
       {quick(two + "--resume"), 64, {"7 steps", "more --epochs"}},
       {quick("--run-dir nowhere --resume"), 66, {"no checkpoint in nowhere", "without --resume"}},
-      {quick(two + resumed + "--seed 2"), 78, {"run/checkpoint", "seed 1", "2", settings}},
-      {quick(two + resumed + "--batch 4"), 78, {"steps per epoch 7", settings}},
-      {quick(two + resumed + "--model mlp"), 78, {"model parameters", settings}},
-      {quick(two + resumed + "--communicator easgd"), 78, {"communicator.0", settings}},
+      {quick(two + resumed + "--seed 2"), 78, {"--seed 1", "now it is 2", settings}},
+      {quick(two + resumed + "--batch 4"), 78, {"--batch 8, now it is 4", settings}},
+      {quick(two + resumed + "--model mlp"), 78, {"--model", "now it is mlp", settings}},
+      {quick(two + resumed + "--communicator easgd"), 78, {"--communicator allreduce, now it is easgd", settings}},
       {quick(two + resumed + "--ranks 3"), 78, {"ranks 2", "3", settings}},
       {quick(two + resumed + "--ranks 1"), 78, {"ranks 2", "1", settings}}};
   for (const Case& wrong : cases) expect_one_message(place.eave(wrong.words), wrong, "resumed");

@@ -145,6 +145,19 @@ TEST(Resuming, with_a_setting_that_changes_the_method_is_refused) {
   expect_end(0, place.eave(quick("--communicator easgd --tau 3 --epochs 2 --resume --run-dir run --log-every 2")));
 }
 
+TEST(Resuming, with_a_setting_that_adds_a_vector_names_the_option) {
+  const Place place;
+  expect_end(0, place.eave(quick("--run-dir run --transport threads --ranks 2")));
+  for (const auto& [added, says] : {std::pair("--ema-decay 0.9", "started with --ema-decay 0, now it is 0.9"),
+                                    {"--compression bf16", "started with --compression none, now it is bf16"},
+                                    {"--momentum 0", "started with --momentum 0.9, now it is 0"}}) {
+    expect_end(
+        78,
+        place.eave(quick("--run-dir run --transport threads --ranks 2 --epochs 2 --resume on " + std::string(added))),
+        {says});
+  }
+}
+
 TEST(Options, without_effect_in_this_combination_are_refused_or_warned_about) {
   const Place place;
   expect_end(64, place.eave(quick("--lr-scaling linear --batch-means total")),
