@@ -43,6 +43,8 @@ struct OptimizerContext {
   std::int64_t arena_size = 0;
   Device& device;                        // the optimizer's state lies there; it must outlive the optimizer
   std::vector<TensorInfo> tensors = {};  // those of the arena, for options that depend on shapes
+  // `make` appends warnings on every rank; the caller prints them once. May be nullptr.
+  std::vector<std::string>* warnings = nullptr;
 };
 
 // A member of the optimizer family: one file in src/optim and one word in its CMake list.
@@ -90,6 +92,7 @@ class Schedule {
   // How often the rate has dropped (at --lr-step-epochs) when `samples_seen` samples have been seen. 0 during warm-up,
   // and for schedules that fall smoothly or not at all.
   int drops(std::int64_t samples_seen) const;
+  bool drops_ever() const { return drops(std::numeric_limits<std::int64_t>::max()) > 0; }
   // Whether the step that begins after `samples_seen` samples has a rate of the warm-up, before the one it leads to.
   bool is_warming_up(std::int64_t samples_seen) const { return static_cast<double>(samples_seen) < warmup_samples_; }
   double rate_after_warmup() const { return peak_; }

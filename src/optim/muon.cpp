@@ -88,6 +88,10 @@ class Muon final : public Optimizer {
         second_(device_.allocate(static_cast<std::size_t>(context.arena_size))),
         direction_(device_.allocate(largest(matrices_))) {
     for (const HiddenMatrix& each : matrices_) parameters_ += each.size;
+    if (!matrices_.empty() || context.warnings == nullptr) return;
+    context.warnings->push_back(
+        "--optimizer muon: the model has no hidden matrices, so --optimizer adamw would train "
+        "it in the same way");
   }
 
   std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double learning_rate,

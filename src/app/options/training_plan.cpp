@@ -158,6 +158,14 @@ void plan_faults(const OptionValues& values, const CommunicatorTraits& traits, i
   if (of_rank.rank == rank) plan.fault = of_rank.fault;
 }
 
+std::string describe_passed_fault(const OptionValues& values, int workers, std::int64_t first_step) {
+  if (!values.has("inject-fault")) return "";
+  const std::string& text = values.text("inject-fault");
+  if (parse_fault(text, workers).fault.step >= first_step) return "";
+  return "--inject-fault " + text + ": the run goes on after step " + std::to_string(first_step) +
+         ", so the fault does not happen in it";
+}
+
 void plan_norm_statistics(const OptionValues& values, bool has_norms, TrainingPlan& plan) {
   if (!has_norms) refuse_without_norms(values);
   const std::string& word = values.text("batch-norm-statistics");

@@ -28,6 +28,9 @@ SlowRank parse_slow_rank(const std::string& text, int ranks);
 void plan_faults(const OptionValues& values, const CommunicatorTraits& traits, int rank, int workers,
                  std::int64_t parameters, TrainingPlan& plan);
 
+// A sentence if a resumed run begins after the step of --inject-fault, else "".
+std::string describe_passed_fault(const OptionValues& values, int workers, std::int64_t first_step);
+
 // `has_norms`: the model has batch norm. Throws Error(kUsage) for options that would have no effect.
 void plan_norm_statistics(const OptionValues& values, bool has_norms, TrainingPlan& plan);
 

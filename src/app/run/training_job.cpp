@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 
 #include "app/main/machine.h"
 #include "app/options/training_plan.h"
@@ -159,6 +158,7 @@ void TrainingJob::plan_steps() {
   plan_stop();
   if (resumption_) plan_resumption();
   plan_faults(values_, traits_, transport_.rank(), sampler_->ranks(), model_->parameter_size(), plan_);
+  warn_of_passed_fault();
   plan_.clip_norm = real_in(values_, "clip-norm", 0, 1e30);
   plan_.log_every_steps = values_.integer("log-every", 1);
   plan_.watch_every_steps = kWatchedSteps;
@@ -220,10 +220,13 @@ double TrainingJob::learning_rate_scale() const {
 }
 
 void TrainingJob::build_optimizer() {
-  optimizer_ = traits_.uses_optimizer
-                   ? find_kind(optimizer_kinds(), values_.text("optimizer"))
-                         .make({values_, model_->parameter_size(), device_.compute->device(), model_->parameters()})
-                   : make_idle_optimizer();
+  std::vector<std::string> warnings;
+  optimizer_ =
+      traits_.uses_optimizer
+          ? find_kind(optimizer_kinds(), values_.text("optimizer"))
+                .make({values_, model_->parameter_size(), device_.compute->device(), model_->parameters(), &warnings})
+          : make_idle_optimizer();
+  if (transport_.rank() == 0) warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
   build_schedule();
   warn_of_long_warmup();
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, values_.seed("seed"), device_.compute->device());
@@ -240,21 +243,21 @@ ModelDescription TrainingJob::model_description() const {
 
 void TrainingJob::plan_drops() {
   plan_.reset_on_drop = values_.text("on-drop") == "reset-to-center";
-  if (!plan_.reset_on_drop) return;
+  if (plan_.reset_on_drop) require_drops();
+  warn_without_drop();
+}
+
+void TrainingJob::require_drops() const {
   if (!traits_.resets_to_center) {
     throw Error(ExitCode::kUsage,
                 "--on-drop reset-to-center has no effect with --communicator " + values_.text("communicator") +
                     ": its workers cannot restart from the model that it evaluates. These methods can: " +
                     methods_that_reset());
   }
-  constexpr std::int64_t kEver = std::numeric_limits<std::int64_t>::max();
-  if (schedule_->drops(kEver) == 0) {
+  if (!schedule_->drops_ever()) {
     throw Error(ExitCode::kUsage, "--on-drop reset-to-center has no effect: the learning rate never drops by a step (" +
                                       schedule_->describe() + "); give --lr-schedule step, with --lr-step-epochs");
   }
-  const std::int64_t seen = epoch_steps().samples_before(plan_.steps - 1);
-  if (schedule_->drops(seen) > 0 || transport_.rank() != 0) return;
-  warnings_.push_back("--on-drop reset-to-center: the run ends before the learning rate drops");
 }
 
 void TrainingJob::build_communicator(const std::vector<std::string>& hosts) {
@@ -290,6 +293,7 @@ void TrainingJob::build_average() {
                       "--ema-every after how many steps that may be, such as 100");
   }
   average_ = std::make_unique<ConsensusAverage>(replica_->device, replica_->parameters.size(), decay, every);
+  warn_of_young_average();
 }
 
 void TrainingJob::check_batches_of_norms() {

@@ -70,6 +70,7 @@ class TrainingJob {
   bool evaluates_only_at_end() const;
   void refuse_useless_stop(const std::string& stop) const;
   bool has_other_files() const;
+  void warn_of_passed_fault();
   void plan_resumption();
   std::string option_of_length() const;
   void build_optimizer();
@@ -86,8 +87,11 @@ class TrainingJob {
   void require_model_of_text() const;
   void require_model_of_data() const;
   void plan_drops();
+  void require_drops() const;
+  void warn_without_drop();
   void build_communicator(const std::vector<std::string>& hosts);
   void build_average();
+  void warn_of_young_average();
   void write_consensus(const OutputPath& path, ConstSlice of_device, const std::vector<float>& statistics);
   void check_batches_of_norms();
   void require_reproducible() const;

@@ -1,7 +1,6 @@
 // Sets the start of a training job: initial parameters, a checkpoint, and the learning-rate schedule.
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "app/run/training_job.h"
 #include "base/options/number_text.h"
@@ -181,29 +180,6 @@ void TrainingJob::build_schedule() {
   schedule_ = make(schedule.length);
   schedule_note_ = schedule.note;
   note_schedule(schedule.length);
-}
-
-// The change of the rate is what --lr-scaling asks for, but a resumed run should not change its rate silently.
-void TrainingJob::warn_of_other_scale() {
-  const int former = count_in(resumption_->found.manifest, kWorkers), now = sampler_->ranks();
-  const bool is_scaled = learning_rate_scale() == now && values_.text("lr-scaling") != "none";
-  if (!is_scaled || former == now || transport_.rank() != 0) return;
-  const double factor = values_.text("lr-scaling") == "linear" ? static_cast<double>(now) / former
-                                                               : std::sqrt(static_cast<double>(now) / former);
-  warnings_.push_back("--lr-scaling " + values_.text("lr-scaling") + ": " +
-                      (now == 1 ? "1 rank trains" : std::to_string(now) + " ranks train") + " now and " +
-                      std::to_string(former) + " did before, so after the warm-up the rate is " + number_text(factor) +
-                      " times what it was");
-}
-
-void TrainingJob::warn_of_long_warmup() {
-  const std::int64_t last = epoch_steps().samples_before(plan_.steps - 1);
-  if (!schedule_->is_warming_up(last) || transport_.rank() != 0) return;
-  const std::string option = values_.has("warmup") ? "warmup" : "warmup-epochs";
-  warnings_.push_back("--" + option + " " + values_.text(option) + ": the run of " + count_text(plan_.steps, "step") +
-                      " ends during the warm-up, at the learning rate " + number_text(schedule_->learning_rate(last)) +
-                      ", and never reaches " + number_text(schedule_->rate_after_warmup()) +
-                      "; give a shorter warm-up, or train longer");
 }
 
 // Records the length in checkpoints, for runs that resume from them.

@@ -32,6 +32,12 @@ class ConsensusAverage {
     device_.move_average(average_.slice(), rest_.slice(), communicator.consensus(), static_cast<float>(share));
   }
 
+  // The share of the average after `steps` steps that is still the consensus after the first one.
+  double share_of_beginning(std::int64_t steps) const {
+    const std::int64_t last = steps / every_ * every_;  // the newest step after which it was due
+    return last < 2 ? 1 : std::pow(decay_, static_cast<double>(last - 1));
+  }
+
   ConstSlice values() const { return average_.slice(); }
   // What a checkpoint keeps. The same on all ranks.
   std::vector<Slice> state() { return {average_.slice(), rest_.slice()}; }

@@ -93,6 +93,48 @@ TEST(WarmUp, that_the_run_does_not_outlast_is_warned_about) {
   EXPECT_FALSE(expect_end(0, place.eave(quick("--warmup 4steps --warmup-from 0 --max-steps 5"))).says("warm-up"));
 }
 
+TEST(MovingAverage, that_is_mostly_the_first_model_is_warned_about) {
+  const Place place;
+  const std::string what = " % the consensus after the first step, after 10 steps with --ema-decay ";
+  const auto warned = [&](const std::string& words, const std::string& text) {
+    return expect_end(0, place.eave(quick("--epochs 2 --max-steps 10 " + words))).says(text);
+  };
+  EXPECT_TRUE(warned("--ema-decay 0.9 --ema-every 1000", "100" + what + "0.9 and --ema-every 1000"));
+  EXPECT_TRUE(warned("--ema-decay 0.999 --ema-every 1", "99" + what + "0.999"));
+  EXPECT_TRUE(warned("--ema-decay 0.999", "99" + what + "0.999"));
+  EXPECT_FALSE(warned("--ema-decay 0.7", "after the first step")) << "0.7^9 is 4 %";
+}
+
+TEST(Muon, without_hidden_matrices_is_warned_about) {
+  const Place place;
+  const std::string warning = "--optimizer muon: the model has no hidden matrices";
+  const std::string words = "--max-steps 2 --lr 0.001 --model 'flatten; dense classes' --run-dir run --overwrite ";
+  const Ended muon = expect_end(0, place.eave(quick(words + "--optimizer muon --transport threads --ranks 2")));
+  EXPECT_EQ(count_of(muon.errors, warning), 1) << muon.errors;
+  const std::string model = place.read("run/model.safetensors");
+  expect_end(0, place.eave(quick(words + "--optimizer adamw --transport threads --ranks 2")));
+  EXPECT_EQ(place.read("run/model.safetensors"), model);
+  EXPECT_FALSE(place.eave(quick("--max-steps 2 --lr 0.001 --optimizer muon")).says(warning));
+}
+
+TEST(Drop, that_never_comes_is_warned_about) {
+  const Place place;
+  const std::string words = "--lr-schedule step --lr-step-epochs ", warning = "the run ends before the learning rate";
+  EXPECT_TRUE(place.eave(quick(words + "100 --max-steps 2")).says("--lr-step-epochs 100: " + warning));
+  EXPECT_FALSE(expect_end(0, place.eave(quick(words + "1,100 --epochs 2"))).says(warning));
+}
+
+TEST(InjectedFault, before_the_first_step_of_a_resumed_run_is_warned_about) {
+  const Place place;
+  expect_end(0, place.eave(quick("--run-dir run --max-steps 6")));
+  const std::string resume = "--run-dir run --resume auto --max-steps ", warning = "the run goes on after step ";
+  EXPECT_TRUE(expect_end(0, place.eave(quick(resume + "8 --inject-fault 0:6:nan-loss")))
+                  .says("--inject-fault 0:6:nan-loss: " + warning + "6, so the fault does not happen in it"));
+  const Ended comes = expect_end(0, place.eave(quick(resume + "10 --inject-fault 0:9:nan-loss")));
+  EXPECT_FALSE(comes.says(warning));
+  EXPECT_TRUE(comes.says("the loss of step 9 is not finite"));
+}
+
 // Three workers make 6 exchanges each, 18 in all. Staleness counts from a worker's previous exchange, so the first
 // exchange of each worker has none: 15 remain.
 TEST(Staleness, of_an_asynchronous_run_is_in_its_summary_and_metrics) {
