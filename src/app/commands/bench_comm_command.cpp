@@ -121,7 +121,7 @@ void print_totals(const Totals& totals) {
 
 void time_sizes(const BenchCommRequest& request, Transport& transport, Device& device) {
   print_header(request, transport, device);
-  if (transport.rank() == 0) print_warning(describe_useless_link(transport));
+  if (transport.rank() == 0) print_warning(describe_useless_link(transport, ExchangePattern::kBlockingSums));
   Totals totals;
   for (const std::size_t count : request.counts) {
     const std::unique_ptr<CommTrial> trial = request.operation->make(transport, device, count);

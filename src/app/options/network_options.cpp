@@ -72,9 +72,13 @@ std::string describe_shape(const OptionValues& values) {
   return text;
 }
 
-std::string describe_useless_link(const Transport& transport) {
-  if (transport.size() > 1 || transport.name().find("shaped") == std::string::npos) return "";
-  return "--shape-delay, --shape-rate and --shape-jitter slow nothing down: one rank exchanges nothing";
+std::string describe_useless_link(const Transport& transport, ExchangePattern exchanges) {
+  const bool is_lone = transport.size() == 1;
+  if ((!is_lone && exchanges != ExchangePattern::kNone) || transport.name().find("shaped") == std::string::npos)
+    return "";
+  return std::string("--shape-delay, --shape-rate and --shape-jitter slow ") +
+         (is_lone ? "nothing down: one rank exchanges nothing"
+                  : "no step down: ranks that train alone exchange nothing before the end");
 }
 
 }  // namespace eave

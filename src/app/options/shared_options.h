@@ -8,6 +8,7 @@
 
 #include "app/main/command_line.h"
 #include "app/main/devices.h"
+#include "eave/exchange_pattern.h"
 #include "eave/options.h"
 #include "eave/transport.h"
 
@@ -27,8 +28,8 @@ std::unique_ptr<Transport> make_shaped_link(Transport& bare, const OptionValues&
 
 // The --shape options in words, with units; "" if none is given.
 std::string describe_shape(const OptionValues& values);
-// A sentence if a job of one rank has a shaped link, else "".
-std::string describe_useless_link(const Transport& transport);
+// A sentence if a job has a shaped link, and one rank or a method that exchanges nothing; else "".
+std::string describe_useless_link(const Transport& transport, ExchangePattern exchanges);
 
 // Throws Error(kUsage) if two of these options name the same file, or if one names a file of a run, which would be
 // overwritten.

@@ -71,9 +71,11 @@ void require_place(const std::string& text, const InjectedFault& fault, std::int
   if (fault.element >= parameters) refuse("the elements of this model are 0 to " + std::to_string(parameters - 1));
 }
 
-void plan_comparison(const OptionValues& values, const CommunicatorTraits& traits, TrainingPlan& plan) {
+// One rank has no other to compare with, but a comparison gives it the options of several.
+void plan_comparison(const OptionValues& values, const CommunicatorTraits& traits, int workers, TrainingPlan& plan) {
   plan.replica_hash_every = values.integer("replica-hash-every", 0);
   plan.on_replica_fault = values.text("on-replica-fault") == "repair" ? OnReplicaFault::kRepair : OnReplicaFault::kStop;
+  if (workers == 1) return;
   for (const char* name : {"replica-hash-every", "on-replica-fault"}) {
     if (!values.given(name) || (traits.exchanges_together && plan.replica_hash_every > 0)) continue;
     if (!traits.exchanges_together) {
@@ -151,7 +153,7 @@ void plan_faults(const OptionValues& values, const CommunicatorTraits& traits, i
     refuse_option(values, "nonfinite-limit",
                   "has no effect with --on-nonfinite " + policy + ", which acts on the first");
   }
-  plan_comparison(values, traits, plan);
+  plan_comparison(values, traits, workers, plan);
   if (!values.has("inject-fault")) return;
   const FaultOfRank of_rank = parse_fault(values.text("inject-fault"), workers);
   require_place(values.text("inject-fault"), of_rank.fault, plan.steps, parameters);
@@ -164,6 +166,20 @@ std::string describe_passed_fault(const OptionValues& values, int workers, std::
   if (parse_fault(text, workers).fault.step >= first_step) return "";
   return "--inject-fault " + text + ": the run goes on after step " + std::to_string(first_step) +
          ", so the fault does not happen in it";
+}
+
+std::string describe_options_of_ranks(const OptionValues& values, const CommunicatorTraits& traits) {
+  const bool has_one_model =
+      !traits.has_center || (traits.exchanges == ExchangePattern::kNone && !traits.only_one_rank);
+  std::string named;
+  for (const std::string name : {"replica-hash-every", "on-replica-fault", "bucket-bytes", "stop-after-bytes",
+                                 "average-at-end", "evaluate-workers"}) {
+    if (!values.entries().contains(name) || (name == "evaluate-workers" && !has_one_model)) continue;
+    const std::string& text = values.text(name);
+    const bool is_off = text == values.entry(name).spec.default_text || (name == "replica-hash-every" && text == "0");
+    if (!is_off) named += (named.empty() ? "--" : ", --") + name + " " + text;
+  }
+  return named.empty() ? "" : named + ": no effect in a run of one rank, which exchanges nothing";
 }
 
 void plan_norm_statistics(const OptionValues& values, bool has_norms, TrainingPlan& plan) {

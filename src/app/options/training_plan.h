@@ -31,6 +31,9 @@ void plan_faults(const OptionValues& values, const CommunicatorTraits& traits, i
 // A sentence if a resumed run begins after the step of --inject-fault, else "".
 std::string describe_passed_fault(const OptionValues& values, int workers, std::int64_t first_step);
 
+// A sentence about the options given that have no effect because the job has one rank, else "".
+std::string describe_options_of_ranks(const OptionValues& values, const CommunicatorTraits& traits);
+
 // `has_norms`: the model has batch norm. Throws Error(kUsage) for options that would have no effect.
 void plan_norm_statistics(const OptionValues& values, bool has_norms, TrainingPlan& plan);
 

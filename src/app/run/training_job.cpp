@@ -187,6 +187,9 @@ void TrainingJob::plan_stop() {
     refuse_option(values_, "stop-after-time", "expected more than 0, such as 60s");
   if (values_.has("stop-after-bytes") && plan_.stop_after_bytes <= 0)
     refuse_option(values_, "stop-after-bytes", "expected more than 0, such as 10GB");
+  if (values_.has("stop-after-bytes") && traits_.exchanges == ExchangePattern::kNone && transport_.size() > 1)
+    refuse_option(values_, "stop-after-bytes",
+                  "would never end the run: --communicator " + values_.text("communicator") + " sends nothing");
   plan_.ask_every_steps = std::max<std::int64_t>(1, sampler_->steps_per_epoch() / 20);
   for (const char* option : {"stop-at-accuracy", "stop-at-loss"})
     if (values_.has(option)) refuse_useless_stop(option);

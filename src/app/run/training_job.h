@@ -36,6 +36,7 @@ class TrainingJob {
   void set_ranks_without_access(const std::vector<int>& ranks) { plan_.checkpoints.ranks_without_access = ranks; }
   void diverge_together() { plan_.diverges_together = true; }
   void forget_fault() { plan_.fault = {}; }  // it was injected before the rollback
+  void warn_of_lone_rank();
   // Only if there is a resumption. Throws Error(kConfiguration) if another model, or other data, was saved.
   void check_resumption();
 

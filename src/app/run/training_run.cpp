@@ -84,7 +84,11 @@ class TrainingRun {
                                            resumption_ ? &*resumption_ : nullptr, std::move(checked));
     });
     if (resumption_) check_resumption();
-    if (context.is_part) job_->diverge_together();
+    if (context.is_part) {
+      job_->diverge_together();
+    } else {
+      job_->warn_of_lone_rank();  // a comparison gives the same options to its runs of one rank
+    }
     if (context.rollbacks > 0) job_->forget_fault();
     const TrainingParts parts = job_->parts();
     require_same_training(transport, parts.replica.model, parts.data);
@@ -275,6 +279,7 @@ class TrainingRun {
     std::vector<std::string> stale_files;
     if (!context_.is_part) stale_files = gather_stale_files(transport_, guard_.hosts());
     if (!is_first()) return;
+    const ExchangePattern exchanges = job_->parts().traits.exchanges;
     std::vector<std::string> warnings = job_->warnings();
     warnings.insert(warnings.end(), stale_files.begin(), stale_files.end());
     if (lock_ && lock_->former()) {
@@ -289,7 +294,8 @@ class TrainingRun {
     for (const std::string& warning : describe_ranks(ranks, static_cast<int>(values_.integer("threads", 1)))) {
       warnings.push_back(warning);
     }
-    if (const std::string useless = describe_useless_link(transport_); !useless.empty()) warnings.push_back(useless);
+    if (const std::string useless = describe_useless_link(transport_, exchanges); !useless.empty())
+      warnings.push_back(useless);
     for (std::string& warning : warnings) warning = printable(warning);
     if (!job_->left_out().empty()) warnings.insert(warnings.begin(), job_->left_out());
     if (!context_.is_part) {

@@ -35,6 +35,12 @@ void TrainingJob::warn_of_passed_fault() {
   if (!warning.empty() && transport_.rank() == 0) warnings_.push_back(warning);
 }
 
+void TrainingJob::warn_of_lone_rank() {
+  if (transport_.size() > 1) return;
+  const std::string warning = describe_options_of_ranks(values_, traits_);
+  if (!warning.empty()) warnings_.push_back(warning);
+}
+
 void TrainingJob::warn_without_drop() {
   const std::int64_t seen = epoch_steps().samples_before(plan_.steps - 1);
   if (!schedule_->drops_ever() || schedule_->drops(seen) > 0 || transport_.rank() != 0) return;

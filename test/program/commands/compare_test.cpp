@@ -286,6 +286,14 @@ TEST(Compare, goes_on_where_one_was_killed_as_it_began) {
   expect_end(0, place.eave(grid("--ranks 2 --seeds 1 --transport threads")));
 }
 
+TEST(Compare, gives_options_of_several_ranks_to_its_run_of_one_rank_in_silence) {
+  const Place place;
+  const Ended ended =
+      place.eave(grid("--ranks 1,2 --seeds 1 --transport threads --replica-hash-every 5 "
+                      "--evaluate-workers off --stop-after-bytes 1GB"));
+  EXPECT_FALSE(expect_end(0, ended).says("no effect")) << ended.errors;
+}
+
 TEST(Compare, of_a_dry_run_tells_each_group_and_writes_nothing) {
   const Place place;
   expect_output(0, place.eave(grid("--ranks 2 --seeds 2 --dry-run --transport threads")),

@@ -225,5 +225,30 @@ TEST(Options, without_effect_in_this_combination_are_refused_or_warned_about) {
   EXPECT_TRUE(place.eave(quick("--max-steps 2 --shape-rate 1gbit")).says("one rank exchanges nothing"));
 }
 
+// One command line may serve several numbers of ranks, so this is no error.
+TEST(Options, of_other_ranks_are_warned_about_on_one_rank) {
+  const Place place;
+  const std::string warning = ": no effect in a run of one rank", words = "--max-steps 2 --epochs 2 ";
+  for (const std::string named : {"--replica-hash-every 10, --on-replica-fault repair", "--bucket-bytes 8KiB",
+                                  "--stop-after-bytes 1GB", "--evaluate-workers off"}) {
+    std::string given = named;
+    std::erase(given, ',');
+    EXPECT_TRUE(expect_end(0, place.eave(quick(words + given))).says(named + warning)) << named;
+    const std::string on_two = words + "--transport threads --ranks 2 " + given;
+    EXPECT_FALSE(expect_end(0, place.eave(quick(on_two))).says(warning)) << named;
+  }
+  EXPECT_TRUE(place.eave(quick(words + "--communicator none --average-at-end")).says("--average-at-end on" + warning));
+  for (const std::string given : {"--replica-hash-every 0", "--communicator easgd --evaluate-workers off"})
+    EXPECT_FALSE(expect_end(0, place.eave(quick(words + given))).says(warning)) << given;
+}
+
+TEST(Options, of_exchanges_are_refused_or_warned_about_when_every_rank_trains_alone) {
+  const Place place;
+  const std::string alone = "--max-steps 2 --communicator none --transport threads --ranks 2 ";
+  EXPECT_TRUE(expect_end(0, place.eave(quick(alone + "--shape-delay 1ms"))).says("slow no step down"));
+  expect_end(64, place.eave(quick(alone + "--stop-after-bytes 1GB")),
+             {"--stop-after-bytes 1GB", "--communicator none sends nothing"});
+}
+
 }  // namespace
 }  // namespace eave
