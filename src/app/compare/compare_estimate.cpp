@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "app/compare/compare_runs.h"
+#include "app/run/schedule_length.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "report/record/summary.h"
@@ -25,15 +26,25 @@ struct Cost {
   double steps = 0, seconds = 0, bytes = 0;
 };
 
+// A trial that is shorter than an epoch does not tell how many samples the epoch's last step has.
+EpochSteps epoch_of(const OptionValues& values, const RunSummary& trial) {
+  const std::int64_t batch = values.integer("batch", 1);
+  const std::int64_t of_step = values.text("batch-means") == "total" ? batch : batch * trial.workers;
+  const std::int64_t steps = std::llround(static_cast<double>(trial.steps) / trial.epochs);
+  if (trial.steps < steps) return {steps * of_step, of_step};
+  return {(trial.samples - trial.steps % steps * of_step) / (trial.steps / steps), of_step};
+}
+
 Cost cost_of(const OptionValues& values, const RunSummary& trial) {
   const auto of = [&](double whole) { return whole / static_cast<double>(trial.steps); };
   const double step_seconds = of(trial.seconds), step_bytes = of(static_cast<double>(trial.bytes_per_rank));
-  const double step_samples = of(static_cast<double>(trial.samples));
   const double epoch_steps = static_cast<double>(trial.steps) / trial.epochs;
   double steps = values.real("epochs") * epoch_steps;
   if (values.has("max-steps")) steps = std::min(steps, static_cast<double>(values.integer("max-steps", 1)));
-  if (values.has("max-samples"))
-    steps = std::min(steps, std::ceil(static_cast<double>(values.integer("max-samples", 1)) / step_samples));
+  if (values.has("max-samples")) {
+    const std::int64_t samples = values.integer("max-samples", 1);
+    steps = std::min(steps, static_cast<double>(epoch_of(values, trial).steps_for(samples)));
+  }
   if (values.has("stop-after-time")) steps = std::min(steps, values.seconds("stop-after-time") / step_seconds);
   if (values.has("stop-after-bytes") && step_bytes > 0)
     steps = std::min(steps, static_cast<double>(values.bytes("stop-after-bytes")) / step_bytes);

@@ -301,6 +301,14 @@ TEST(Compare, of_a_dry_run_tells_each_group_and_writes_nothing) {
   EXPECT_FALSE(fs::exists(place.path() / "all"));
 }
 
+TEST(Compare, of_a_dry_run_counts_the_samples_of_short_steps) {
+  const std::string words =
+      "compare --communicators allreduce --ranks 2 --seeds 1 --batch 250 --budget samples=50000 --transport threads "
+      "--data synthetic --synthetic-samples 501 --synthetic-test-samples 20 --synthetic-size 8 --model \"flatten; "
+      "dense classes\" --dry-run";
+  expect_output(0, Place().eave(words), {"allreduce, 2 ranks, batch 250                    1        199 "});
+}
+
 TEST(Compare, refuses_wrong_options_before_the_first_run) {
   const Place place;
   const std::vector<std::pair<std::string, std::string>> cases = {
