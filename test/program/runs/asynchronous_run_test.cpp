@@ -90,7 +90,7 @@ TEST(AsynchronousRun, that_goes_on_leaves_no_order_of_its_first_part) {
   expect_end(0, place.eave(free_run("--ranks 2 --epochs 1 --run-dir run")));
   EXPECT_TRUE(std::filesystem::exists(place.path() / "run/exchanges.order"));
   expect_end(64, place.eave(free_run("--ranks 2 --epochs 2 --run-dir run --resume --replay run/exchanges.order")),
-             {"goes on in free order"});
+             {"to go on in free order"});
   expect_end(0, place.eave(free_run("--ranks 2 --epochs 2 --run-dir run --resume")));
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run/exchanges.order"));
 }
