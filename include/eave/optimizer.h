@@ -74,7 +74,7 @@ struct ScheduleUnits {
 // base rate to the scaled rate.
 class Schedule {
  public:
-  // Declares --lr, --lr-schedule constant|step|cosine, --lr-step-epochs, --lr-step-factor, --lr-final,
+  // Declares --lr, --lr-schedule with the names of all shapes, --lr-step-epochs, --lr-step-factor, --lr-final,
   // --lr-scaling none|linear|sqrt, --warmup, --warmup-epochs, --warmup-from.
   static std::vector<OptionSpec> options();
   // `scale` is k as above, or 0 if the method does not average gradients. With 0, only --lr-scaling none is allowed.
@@ -85,8 +85,9 @@ class Schedule {
   // The learning rate of the step that begins after `samples_seen` samples: warm-up first, then the shape. A cosine
   // stays at its final rate after total_samples.
   double learning_rate(std::int64_t samples_seen) const;
-  // Whether rates depend on total_samples. Only those of a cosine do.
-  bool depends_on_length() const { return shape_ == "cosine"; }
+  // Whether rates depend on total_samples, as those of a cosine do.
+  bool depends_on_length() const;
+  static bool depends_on_length(const OptionValues& values);  // the same for the shape that --lr-schedule names
   // Freezes the rate: from now on, steps that begin after more than `samples` have the rate of `samples`.
   void hold_after(std::int64_t samples) { held_from_ = samples; }
   // How often the rate has dropped (at --lr-step-epochs) when `samples_seen` samples have been seen. 0 during warm-up,
@@ -100,17 +101,21 @@ class Schedule {
   std::string describe() const;
 
  private:
+  struct Shape;  // a row of the table in schedule.cpp
+  static const std::vector<Shape>& shapes();
+  static const Shape& shape_in(const OptionValues& values);
   void read_shape(const OptionValues& values);
   void read_warmup(const OptionValues& values, const ScheduleUnits& units);
   double samples_in_steps(double steps, const ScheduleUnits& units) const;
-  double shaped(double samples) const;
+  double progress(double samples) const;
   double base_ = 0, scale_ = 1, peak_ = 0;
   double warmup_rate_ = 0, warmup_samples_ = 0;
   double final_ = 0, factor_ = 1;
   double samples_per_epoch_ = 0, total_samples_ = 0;
   std::int64_t held_from_ = std::numeric_limits<std::int64_t>::max();
   std::vector<double> step_epochs_;
-  std::string shape_, scaling_, warmup_;  // "5 epochs"; "" without warm-up
+  const Shape* shape_ = nullptr;
+  std::string scaling_, warmup_;  // "5 epochs"; "" without warm-up
 };
 
 }  // namespace eave

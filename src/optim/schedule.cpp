@@ -1,4 +1,5 @@
-// Reads the options of the learning rate and computes the rate of a step.
+// Reads the options of the learning rate and computes the rate of a step. A new shape of --lr-schedule is one row of
+// Schedule::shapes(), and an entry in Schedule::options() for each option that it alone reads.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -12,9 +13,12 @@
 namespace eave {
 namespace {
 
+constexpr const char* kShape = "lr-schedule";
+
 std::vector<double> read_epochs(const OptionValues& values) {
+  if (!values.has("lr-step-epochs"))
+    throw Error(ExitCode::kUsage, "--lr-schedule step needs --lr-step-epochs, such as 30,60,80");
   std::vector<double> epochs;
-  if (!values.has("lr-step-epochs")) return epochs;
   for (const std::string& item : split_text(values.text("lr-step-epochs"), ',')) {
     const double epoch = read_real(item).value.value_or(0);
     if (epoch <= (epochs.empty() ? 0 : epochs.back())) {
@@ -25,6 +29,19 @@ std::vector<double> read_epochs(const OptionValues& values) {
     epochs.push_back(epoch);
   }
   return epochs;
+}
+
+double read_step_factor(const OptionValues& values) {
+  const double factor = real_in(values, "lr-step-factor", 0, 1e6);
+  if (factor == 0 || factor == 1) refuse_option(values, "lr-step-factor", "expected a factor such as 0.1");
+  return factor;
+}
+
+double read_final(const OptionValues& values, double peak) {
+  const double final = real_in(values, "lr-final", 0, 1e6);
+  if (final >= peak)
+    refuse_option(values, "lr-final", "expected less than the rate it falls from, " + number_text(peak));
+  return final;
 }
 
 void refuse_without(const OptionValues& values, const std::string& name, const std::string& what_it_needs) {
@@ -63,14 +80,73 @@ double scaling_factor(const OptionValues& values, double scale) {
 
 }  // namespace
 
+// What the learning rate does after the warm-up.
+struct Schedule::Shape {
+  std::string name;
+  std::vector<std::string> options;  // the shape alone reads them
+  bool depends_on_length;            // `rate` depends on total_samples_, as through progress()
+  void (*read)(Schedule& schedule, const OptionValues& values);
+  double (*rate)(const Schedule& schedule, double samples);
+  std::string (*describe)(const Schedule& schedule);
+};
+
+const std::vector<Schedule::Shape>& Schedule::shapes() {
+  static const std::vector<Shape> shapes = {
+      {.name = "constant",
+       .options = {},
+       .depends_on_length = false,
+       .read = [](Schedule&, const OptionValues&) {},
+       .rate = [](const Schedule& schedule, double) { return schedule.peak_; },
+       .describe = [](const Schedule&) { return std::string("constant"); }},
+      {.name = "step",
+       .options = {"lr-step-epochs", "lr-step-factor"},
+       .depends_on_length = false,
+       .read =
+           [](Schedule& schedule, const OptionValues& values) {
+             schedule.step_epochs_ = read_epochs(values);
+             schedule.factor_ = read_step_factor(values);
+           },
+       .rate =
+           [](const Schedule& schedule, double samples) {
+             double rate = schedule.peak_;
+             for (const double epoch : schedule.step_epochs_)
+               if (samples >= epoch * schedule.samples_per_epoch_) rate *= schedule.factor_;
+             return rate;
+           },
+       .describe =
+           [](const Schedule& schedule) {
+             std::string epochs;
+             for (const double epoch : schedule.step_epochs_)
+               epochs += (epochs.empty() ? "" : ", ") + number_text(epoch);
+             return "times " + number_text(schedule.factor_) + " at epochs " + epochs;
+           }},
+      {.name = "cosine",
+       .options = {"lr-final"},
+       .depends_on_length = true,
+       .read = [](Schedule& schedule,
+                  const OptionValues& values) { schedule.final_ = read_final(values, schedule.peak_); },
+       .rate =
+           [](const Schedule& schedule, double samples) {
+             return schedule.final_ + (schedule.peak_ - schedule.final_) * 0.5 *
+                                          (1 + std::cos(std::numbers::pi * schedule.progress(samples)));
+           },
+       .describe = [](const Schedule& schedule) { return "cosine to " + number_text(schedule.final_); }}};
+  return shapes;
+}
+
+const Schedule::Shape& Schedule::shape_in(const OptionValues& values) {
+  return find_kind(shapes(), values.text(kShape));
+}
+
+bool Schedule::depends_on_length() const { return shape_->depends_on_length; }
+bool Schedule::depends_on_length(const OptionValues& values) { return shape_in(values).depends_on_length; }
+
 std::vector<OptionSpec> Schedule::options() {
+  std::vector<std::string> names;
+  for (const Shape& shape : shapes()) names.push_back(shape.name);
   return {
       {"lr", OptionType::kReal, "0.05", "learning rate before scaling; adamw needs a smaller one, usually 0.001"},
-      {"lr-schedule",
-       OptionType::kText,
-       "constant",
-       "decrease of the learning rate as samples are seen",
-       {"constant", "step", "cosine"}},
+      {kShape, OptionType::kText, "constant", "decrease of the learning rate as samples are seen", names},
       {"lr-step-epochs", OptionType::kText, "", "step: epochs at which the learning rate falls, such as 30,60,80"},
       {"lr-step-factor", OptionType::kReal, "0.1",
        "step: factor on the learning rate at each epoch of --lr-step-epochs"},
@@ -92,7 +168,7 @@ Schedule::Schedule(const OptionValues& values, std::int64_t samples_per_epoch, s
                    const ScheduleUnits& units)
     : samples_per_epoch_(static_cast<double>(samples_per_epoch)),
       total_samples_(static_cast<double>(total_samples)),
-      shape_(values.text("lr-schedule")),
+      shape_(&shape_in(values)),
       scaling_(values.text("lr-scaling")) {
   base_ = real_in(values, "lr", 0, 1e6);
   if (base_ == 0) refuse_option(values, "lr", "a rate of 0 trains nothing");
@@ -103,25 +179,11 @@ Schedule::Schedule(const OptionValues& values, std::int64_t samples_per_epoch, s
 }
 
 void Schedule::read_shape(const OptionValues& values) {
-  if (shape_ == "step") {
-    step_epochs_ = read_epochs(values);
-    factor_ = real_in(values, "lr-step-factor", 0, 1e6);
-    if (factor_ == 0 || factor_ == 1) refuse_option(values, "lr-step-factor", "expected a factor such as 0.1");
-    if (step_epochs_.empty()) {
-      throw Error(ExitCode::kUsage, "--lr-schedule step needs --lr-step-epochs, such as 30,60,80");
-    }
-  } else {
-    refuse_without(values, "lr-step-epochs", "--lr-schedule step");
-    refuse_without(values, "lr-step-factor", "--lr-schedule step");
+  for (const Shape& other : shapes()) {
+    if (&other == shape_) continue;
+    for (const std::string& option : other.options) refuse_without(values, option, "--lr-schedule " + other.name);
   }
-  if (shape_ == "cosine") {
-    final_ = real_in(values, "lr-final", 0, 1e6);
-    if (final_ >= peak_) {
-      refuse_option(values, "lr-final", "expected less than the rate it falls from, " + number_text(peak_));
-    }
-  } else {
-    refuse_without(values, "lr-final", "--lr-schedule cosine");
-  }
+  shape_->read(*this, values);
 }
 
 void Schedule::read_warmup(const OptionValues& values, const ScheduleUnits& units) {
@@ -163,20 +225,12 @@ double Schedule::samples_in_steps(double steps, const ScheduleUnits& units) cons
 double Schedule::learning_rate(std::int64_t samples_seen) const {
   const auto samples = static_cast<double>(std::min(samples_seen, held_from_));
   if (samples < warmup_samples_) return warmup_rate_ + (peak_ - warmup_rate_) * (samples / warmup_samples_);
-  return shaped(samples);
+  return shape_->rate(*this, samples);
 }
 
-double Schedule::shaped(double samples) const {
-  if (shape_ == "cosine") {
-    const double length = std::max(total_samples_ - warmup_samples_, 1.0);
-    const double share = std::min((samples - warmup_samples_) / length, 1.0);
-    return final_ + (peak_ - final_) * 0.5 * (1 + std::cos(std::numbers::pi * share));
-  }
-  double rate = peak_;
-  for (const double epoch : step_epochs_) {
-    if (samples >= epoch * samples_per_epoch_) rate *= factor_;
-  }
-  return rate;
+// From 0 at the end of the warm-up to 1 at the end of the run.
+double Schedule::progress(double samples) const {
+  return std::min((samples - warmup_samples_) / std::max(total_samples_ - warmup_samples_, 1.0), 1.0);
 }
 
 int Schedule::drops(std::int64_t samples_seen) const {
@@ -191,11 +245,7 @@ std::string Schedule::describe() const {
     line += " x " + number_text(scale_) + " (" + scaling_ + ") = " + number_text(peak_);
   }
   if (!warmup_.empty()) line += ", after warm-up from " + number_text(warmup_rate_) + " over " + warmup_;
-  if (shape_ == "cosine") return line + "; cosine to " + number_text(final_);
-  if (shape_ == "constant") return line + "; constant";
-  line += "; times " + number_text(factor_) + " at epochs ";
-  for (std::size_t i = 0; i < step_epochs_.size(); ++i) line += (i > 0 ? ", " : "") + number_text(step_epochs_[i]);
-  return line;
+  return line + "; " + shape_->describe(*this);
 }
 
 }  // namespace eave

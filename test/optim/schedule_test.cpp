@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "optim_fixture.h"
 
@@ -161,6 +162,26 @@ TEST(Schedule, warms_up_over_steps_tokens_or_epochs) {
   expect_rates(made("6.4e4 tokens"), {{0, 0}, {250, 0.125}, {1000, 0.5}});
   expect_rates(made("0.5epochs"), {{0, 0}, {250, 0.25}, {500, 0.5}});
   EXPECT_EQ(made("2steps").describe(), "0.5, after warm-up from 0 over 2 steps; constant");
+}
+
+// Each shape of --lr-schedule. A run that is extended, and its card, rely on what the schedule says of itself.
+TEST(Schedule, says_of_each_shape_what_it_is_and_whether_the_length_matters) {
+  const std::vector<OptionSpec> options = Schedule::options();
+  const auto shape = std::ranges::find(options, "lr-schedule", &OptionSpec::name);
+  std::set<std::string> descriptions;
+  for (const std::string& name : shape->choices) {
+    Given given = {{"lr-schedule", name}};
+    if (name == "step") given.emplace_back("lr-step-epochs", "3");
+    const OptionValues values = values_of(options, given);
+    const Schedule whole(values, kEpoch, kTotal, 1), twice(values, kEpoch, 2 * kTotal, 1);
+    bool differs = false;
+    for (std::int64_t seen = 0; seen < kTotal; seen += kEpoch / 2)
+      differs = differs || whole.learning_rate(seen) != twice.learning_rate(seen);
+    EXPECT_EQ(whole.depends_on_length(), differs) << name;
+    EXPECT_EQ(Schedule::depends_on_length(values), differs) << name;
+    descriptions.insert(whole.describe());
+  }
+  EXPECT_EQ(descriptions.size(), shape->choices.size());
 }
 
 TEST(Schedule, falls_by_cosine_from_the_end_of_the_warm_up_to_the_end_of_the_run) {

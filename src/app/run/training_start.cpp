@@ -109,7 +109,7 @@ void TrainingJob::plan_resumption() {
                                       "and ended there as --stop-at-accuracy, --stop-at-loss, --stop-after-time or "
                                       "--stop-after-bytes asks; ask for more to go on");
   }
-  const bool needs_extension = values_.text("lr-schedule") == "cosine" && !values_.has("extend-schedule");
+  const bool needs_extension = Schedule::depends_on_length(values_) && !values_.has("extend-schedule");
   const std::string option = option_of_length();
   const std::string asked = plan_.first_step == plan_.steps
                                 ? "and the options ask for as many" +
