@@ -12,7 +12,13 @@ function(add_family family kind header)
   set(sources)
   set(declarations)
   set(calls)
-  foreach(word ${ARG_UNPARSED_ARGUMENTS})
+  set(words ${ARG_UNPARSED_ARGUMENTS})
+  list(REMOVE_DUPLICATES words)
+  if(NOT words STREQUAL ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "the list of ${family} in ${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt has a word twice: "
+      "${ARG_UNPARSED_ARGUMENTS}")
+  endif()
+  foreach(word ${words})
     string(REPLACE "-" "_" symbol ${word})
     file(GLOB source CONFIGURE_DEPENDS ${symbol}.cpp */${symbol}.cpp ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.cpp)
     if(NOT source)
@@ -32,13 +38,15 @@ function(add_family family kind header)
   file(CONFIGURE OUTPUT ${table} @ONLY CONTENT "// Generated from the CMake list of the family; do not edit.
 #include \"${header}\"
 
+#include \"base/options/member_rules.h\"
+
 namespace eave {
 
 ${declarations}
 namespace {
 ${const}std::vector<${kind}>& ${family}_table() {
-  static ${const}std::vector<${kind}> kinds = {
-${calls}  };
+  static ${const}std::vector<${kind}> kinds = checked_members<${kind}>(\"${family}\", {
+${calls}  });
   return kinds;
 }
 }  // namespace

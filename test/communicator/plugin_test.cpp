@@ -64,6 +64,7 @@ TEST(Plugin, that_is_none_is_refused_by_name) {
   expect("missing.so", ExitCode::kInputMissing, "plug-in missing.so: cannot be opened");
   expect(__FILE__, ExitCode::kUsage, "cannot be opened");
   expect(NO_PLUGIN, ExitCode::kUsage, "is no plug-in");
+  expect(MISNAMED_PLUGIN, ExitCode::kUsage, "communicator 'Soft Sync': a name is made of lower-case letters");
   expect(FOREIGN_PLUGIN, ExitCode::kConfiguration, "other headers of eave; compile it again");
 }
 

@@ -9,6 +9,7 @@
 #include "base/files/content_kind.h"
 #include "base/files/input_file.h"
 #include "base/hash.h"
+#include "base/options/member_rules.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 
@@ -68,6 +69,8 @@ CommunicatorKind kind_in(void* library, const std::string& path) {
   CommunicatorKind kind{};
   function_in<void (*)(CommunicatorKind&)>(library, "eave_plugin_kind", path)(kind);
   if (kind.name.empty() || kind.make == nullptr) refuse_plugin(path, "its CommunicatorKind has no name or no make");
+  if (const std::string fault = fault_of_member(kind); !fault.empty())
+    refuse_plugin(path, "communicator '" + kind.name + "': " + fault);
   return kind;
 }
 
