@@ -62,7 +62,9 @@ TEST(CommandLine, refuses_options_that_the_chosen_member_disables) {
   for (const std::string option : {"rule", "speed"}) {
     const std::string refused =
         refusal({"--communicator=pushes", "--" + option + "=" + (option == "rule" ? "fast" : "2")});
-    EXPECT_EQ(refused, "64 --" + option + " (command line) has no effect with --communicator pushes, which has --pace");
+    EXPECT_EQ(refused, "64 --" + option +
+                           " (command line) has no effect with --communicator pushes; leave it out (options of pushes: "
+                           "--pace)");
   }
   EXPECT_EQ(refusal({"--communicator=alone", "--speed=2"}),
             "64 --speed (command line) has no effect with --communicator alone; leave it out");

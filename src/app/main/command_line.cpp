@@ -168,8 +168,8 @@ void CommandLine::refuse_options_without_effect(const OptionValues& values) cons
     if (!disabler || !values.given(name)) continue;
     const std::string others = options_of(*disabler);
     throw Error(ExitCode::kUsage, "--" + name + " (" + values.entry(name).source + ") has no effect with --" +
-                                      disabler->selector + " " + disabler->member +
-                                      (others.empty() ? "; leave it out" : ", which has " + others));
+                                      disabler->selector + " " + disabler->member + "; leave it out" +
+                                      (others.empty() ? "" : " (options of " + disabler->member + ": " + others + ")"));
   }
   for (const auto& [name, owner] : owners_) {
     if (!values.given(name) || has_effect(values, name)) continue;

@@ -7,6 +7,7 @@
 #include "app/describe/help_formats.h"
 #include "app/main/command_line.h"
 #include "app/main/launch.h"
+#include "app/main/plugins.h"
 #include "eave/check.h"
 #include "eave/options.h"
 #include "report/text/terminal.h"
@@ -65,7 +66,7 @@ std::string usage() {
 
 CommandLine help_command_line() {
   CommandLine line(
-      "usage: eave help [COMMAND]\n"
+      "usage: eave help [COMMAND [--plugin PATHS]]\n"
       "       eave help --format FORMAT\n\n"
       "Lists the commands, or the options of one, or prints all their help in another form.");
   line.add_group("Output", {choice("format", {"text", "man", "markdown", "bash", "zsh", "fish"}, "text",
@@ -76,13 +77,26 @@ CommandLine help_command_line() {
 
 namespace {
 
+bool takes_plugins(const NamedCommand& command) {
+  return command.options().declared().entries().contains("plugin") || *command.also_takes != '\0';
+}
+
+// Behind a command, help takes --plugin alone.
+void require_plugins_only(const NamedCommand& command, const std::vector<std::string>& words) {
+  if (words.size() == 1) return;
+  if (!takes_plugins(command) || !words[1].starts_with("--plugin")) {
+    throw Error(ExitCode::kUsage, "unexpected word '" + words[1] + "' behind eave help " + words.front() +
+                                      ", which takes no more" + (takes_plugins(command) ? " than --plugin" : ""));
+  }
+  CommandLine line("");
+  line.add_group("", {plugin_option()});
+  require_loaded(line.parse({words.begin() + 1, words.end()}));
+}
+
 std::string help_of_command(const std::vector<std::string>& words) {
   const auto command = std::ranges::find(kCommands, words.front(), &NamedCommand::name);
   if (command == kCommands.end()) refuse_command(words.front());
-  if (words.size() > 1) {
-    throw Error(ExitCode::kUsage,
-                "unexpected word '" + words[1] + "' behind eave help " + words.front() + ", which takes no more");
-  }
+  require_plugins_only(*command, words);
   return command->options().help();
 }
 
@@ -96,11 +110,15 @@ std::string help_in_format(const std::string& format) {
 
 }  // namespace
 
-int help_command(const std::vector<std::string>& words, const char* const*) {
+int help_command(const std::vector<std::string>& words, const char* const* environment) {
+  const bool is_of_command = !words.empty() && !words.front().starts_with("-");
+  const auto command = std::ranges::find(kCommands, is_of_command ? words.front() : "", &NamedCommand::name);
+  if (command != kCommands.end() && takes_plugins(*command)) {
+    if (const int code = load_plugins(words, environment); code != 0) return code;
+  }
   const CommandLine line = help_command_line();
   std::string text;
   const auto read = [&] {
-    const bool is_of_command = !words.empty() && !words.front().starts_with("-");
     text = is_of_command ? help_of_command(words) : help_in_format(line.parse(words).text("format"));
   };
   return run_command_once(words, line.help(), read, [&] { std::fputs(text.c_str(), stdout); });

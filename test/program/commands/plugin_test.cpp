@@ -34,6 +34,11 @@ TEST(PluginOfProgram, is_taken_from_the_environment_and_stands_in_the_help) {
   const Place place;
   const Ended help = place.eave("train --help", {0, "EAVE_PLUGIN=" + kSignVote});
   expect_parts(help.output, {"sign-vote", "--vote-scale"});
+  EXPECT_EQ(place.eave("help train", {0, "EAVE_PLUGIN=" + kSignVote}).output, help.output);
+  EXPECT_EQ(place.eave("help train --plugin " + kSignVote).output, help.output);
+  expect_end(64, place.eave("help train --plugin " + kSignVote + " --tau 3"), {"--tau"});
+  expect_end(64, place.eave("help watch --plugin " + kSignVote), {"unexpected word '--plugin'"});
+  expect_end(66, place.eave("help train --plugin missing.so"), {"missing.so", "cannot be opened"});
   expect_end(0, place.eave(quick("--communicator sign-vote"), {0, "EAVE_PLUGIN=" + kSignVote}));
 }
 

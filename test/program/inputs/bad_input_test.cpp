@@ -84,7 +84,8 @@ TEST(BadInput, of_counts_beyond_all_use_is_refused_or_harmless) {
 
 TEST(BadInput, of_methods_without_an_optimizer_or_with_one_rank_is_refused_with_64) {
   const Place place;
-  const std::string workers_push = "--communicator mdownpour ", has = "which has --async-order, --center-momentum";
+  const std::string workers_push = "--communicator mdownpour ",
+                    has = "leave it out (options of mdownpour: --async-order, --center-momentum";
   expect_refused(place,
                  {{quick(workers_push + "--momentum 0.5"), 64, {"--momentum (command line) has no effect", has}},
                   {quick(workers_push + "--optimizer adamw"), 64, {"--optimizer (command line)", has}},
