@@ -60,6 +60,20 @@ TEST_P(CommunicatorContract, consensus_neither_moves_the_replica_nor_changes_the
   });
 }
 
+// eave evaluates the workers only if they may differ from the consensus.
+TEST_P(CommunicatorContract, consensus_is_every_replica_unless_the_trait_says_otherwise) {
+  on_ranks(ranks(), [&](Transport& transport) {
+    if (transport.size() == 1) return;
+    BegunWorker worker(transport, name(), given(), {.momentum = 0.9});
+    bool differs = false;
+    worker.run(12, [&](std::int64_t) {
+      for (const std::string& each : transport.all_gather(worker.consensus() == worker.x ? "" : "differs"))
+        differs = differs || !each.empty();
+    });
+    EXPECT_EQ(differs, find_kind(communicator_kinds(), name()).traits.has_center);
+  });
+}
+
 // The operations in `calls` that `rank` must take part in: all but those among other ranks.
 std::string shared_with(int rank, const std::string& calls) {
   std::string shared;

@@ -99,6 +99,20 @@ TEST(Evaluation, of_elastic_workers_tells_four_models_apart) {
   });
 }
 
+// Without the trait has_center, eave does not expect workers to differ. It measures that they do.
+TEST(Evaluation, scores_the_workers_of_a_method_that_forgot_its_trait) {
+  on_ranks({"threads", 3}, [](Transport& transport) {
+    Training training(transport, elastic());
+    const EvaluationRecord expected = training.run().evaluation;
+    TrainingParts parts = training.parts();
+    parts.traits.has_center = false;
+    const EvaluationRecord record = evaluate(parts, training.plan(), true);
+    EXPECT_EQ(record.workers->first.loss, expected.workers->first.loss);
+    EXPECT_EQ(record.workers->best.loss, expected.workers->best.loss);
+    EXPECT_EQ(record.workers->mean.loss, expected.workers->mean.loss);
+  });
+}
+
 TEST(Evaluation, tells_how_far_workers_are_from_the_center) {
   on_ranks({"threads", 3}, [](Transport& transport) {
     Training training(transport, elastic());

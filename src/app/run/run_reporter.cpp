@@ -102,7 +102,7 @@ TrainingEvents RunReporter::events() {
   events.glance = [this](const StepRecord& record) { progress_.show(record); };
   events.evaluation = [this](const EvaluationRecord& record) {
     stragglers_.meet();
-    progress_.show(record, has_center_);
+    progress_.show(record, has_center_ || record.distance_max > 0);
     if (metrics_) metrics_->write_evaluation(record);
     if (tensorboard_) tensorboard_->write(record);
   };

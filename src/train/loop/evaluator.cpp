@@ -82,7 +82,7 @@ void score_each(const TrainingParts& parts, const TrainingPlan& plan, WorkerScor
   workers.best_rank = static_cast<int>(scores[4]);
 }
 
-ModelScore score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics) {
+ModelScore score_mean(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics, bool is_center) {
   const Slice mean = parts.replica.gradients.slice();
   Device& device = parts.replica.device;
   if (is_worker(parts)) {
@@ -93,17 +93,18 @@ ModelScore score_mean(const TrainingParts& parts, const TrainingPlan& plan, Cons
   parts.transport.all_reduce_sum(mean).wait();
   device.scale(mean, 1.0f / static_cast<float>(workers_of(parts)));
   // Only recomputed statistics depend on the parameters, so only then does the mean need its own.
-  const bool has_its_own = plan.statistics == NormStatistics::kRecompute && parts.traits.has_center;
+  const bool has_its_own = plan.statistics == NormStatistics::kRecompute && !is_center;
   return score_together(parts, plan, *parts.data.test, mean,
                         has_its_own ? statistics_for(parts, plan, mean) : statistics);
 }
 
-// If all workers are equal, each scores as `center`, which holds the same parameters.
+// If all workers hold the parameters of the center, which has been scored and compared with them, each scores as it.
 WorkerScores score_workers(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics,
-                           const ModelScore& center) {
-  WorkerScores workers{center, center, center};
-  if (!parts.traits.has_center && statistics.empty()) return workers;
-  workers.mean = score_mean(parts, plan, statistics);
+                           const EvaluationRecord& record) {
+  WorkerScores workers{record.center, record.center, record.center};
+  const bool are_center = !parts.traits.has_center && record.distance_max == 0;
+  if (are_center && statistics.empty()) return workers;
+  workers.mean = score_mean(parts, plan, statistics, are_center);
   score_each(parts, plan, workers);
   return workers;
 }
@@ -168,7 +169,7 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, 
     throw AgreedError(ExitCode::kInternal, "the replicas are no longer equal under a method that keeps them so");
   }
   if (plan.evaluates_workers || is_last || is_good_enough(plan, record.center.accuracy, record.center.loss))
-    record.workers = score_workers(parts, plan, statistics, record.center);
+    record.workers = score_workers(parts, plan, statistics, record);
   record.bits_per_byte = bits_per_byte(parts.data, record.center.loss);
   record.evaluation_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return record;
