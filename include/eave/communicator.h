@@ -79,7 +79,8 @@ class Communicator {
   virtual ~Communicator() = default;
 
   // Collective. Gives all ranks rank 0's parameters and statistics. Allocates all buffers; later calls allocate none.
-  // Throws Error(kConfiguration) if the ranks' replicas differ in size.
+  // Right after begin, consensus() equals rank 0's parameters bit for bit. Throws Error(kConfiguration) if the ranks'
+  // replicas differ in size.
   virtual void begin(const ReplicaView& replica) = 0;
   // Called before the gradients are computed. This is the step's one chance to change the parameters before its
   // gradients are taken. The method may also start an exchange of parameters, which runs while the rank computes.
@@ -142,7 +143,8 @@ class Communicator {
   virtual void join(const Joining& /*joining*/) {}
   // Called after after_update. The slices that are equal on all ranks now, bit by bit, whatever their data; empty if
   // there are none. All ranks return the same slices. The call does not wait, so the result of an exchange in flight
-  // is not in them.
+  // is not in them. Override it if the method has CommunicatorTraits::exchanges_together: otherwise eave cannot compare
+  // the replicas. Before the first step it must return at least one slice, which may be empty until begin().
   virtual std::vector<Slice> replicated() { return {}; }
   // For methods with CommunicatorTraits::exchanges_together. The step that started an exchange for which the ranks have
   // not waited yet, or nullopt if there is none. A rank that now waits for another collective would wait for that
@@ -154,14 +156,15 @@ class Communicator {
   // `steps` if the recorded order makes one rank wait in these steps for an exchange that another rank starts in a
   // later step. Call it after begin(); the answer is equal on all ranks.
   virtual std::int64_t next_meeting(std::int64_t steps) const { return steps; }
-  // Collective. Waits for everything in flight. Only consensus(), costs() and report() may be called afterwards.
+  // Collective. Waits for everything in flight. Only consensus(), costs() and report() may be called afterwards, and
+  // then consensus() makes no transport call: compute the last consensus here.
   virtual void finish() = 0;
   // Called after finish(), or between a consensus and the next step. In the second case `order` is still empty, and
   // rank 0 knows `staleness` if it keeps a part of the center.
   virtual ExchangeReport report() const { return {}; }
 
-  // The method's formula with the numbers of this run, as lines of ASCII. It is printed at start and stored in the
-  // header of metrics.jsonl.
+  // The method's formula with the numbers of this run, as lines of ASCII. It contains "p = N", with N the number of
+  // ranks. It is printed at start and stored in the header of metrics.jsonl.
   virtual std::string equation() const = 0;
   virtual CommunicatorCosts costs() const = 0;
 };
@@ -183,7 +186,7 @@ struct CommunicatorTraits {
   // options only --weight-decay has an effect.
   bool uses_optimizer = true;
   bool only_one_rank = false;  // `make` throws Error(kUsage) if there are more ranks
-  bool compresses = true;      // ranks exchange values while they train, so --compression has an effect
+  bool compresses = false;     // `make` asks for the codec of --compression; if not, the option is refused
   // Every exchange includes all ranks, after the same steps on each. Then an extra collective between two exchanges
   // delays no rank that the next exchange would not delay anyway.
   bool exchanges_together = false;
@@ -202,6 +205,7 @@ struct CommunicatorContext {
   std::vector<std::pair<std::string, std::string>> settings = {};
   std::vector<std::string> hosts = {};  // host of every rank, in rank order; empty if all ranks share one host
   int optimizer_vectors = -1;           // number of ReplicaView::optimizer vectors; -1 if known only at begin()
+  bool* asked_for_codec = nullptr;      // `make` sets it when it asks for the codec of --compression
 };
 
 // A member of the communicator family: one file in src/communicator/methods and one word in its CMake list.
@@ -216,6 +220,11 @@ struct CommunicatorKind {
 
 // All methods: eave's own first, then those of plug-ins.
 const std::vector<CommunicatorKind>& communicator_kinds();
+
+// Calls kind.make. Throws Error(kUsage) if a given option has no effect with the method: --compression if `make` did
+// not ask for the codec, and --replica-hash-every or --on-replica-fault if replicated() returns nothing. Not
+// collective.
+std::unique_ptr<Communicator> make_communicator(const CommunicatorKind& kind, CommunicatorContext context);
 
 // Returns n, the number of ranks that train; these are ranks 0 … n − 1. The other ranks only keep the center
 // (--center-ranks): in a step they call before_gradients and nothing else. Throws Error(kUsage) if no rank would train.

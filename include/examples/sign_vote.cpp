@@ -64,7 +64,7 @@ class SignVote final : public eave::Communicator {
 eave::CommunicatorKind describe() {
   return {"sign-vote",
           "each rank votes with the signs of its gradient, and the majority moves all",
-          {.averages_gradients = true, .compresses = false, .exchanges_together = true},
+          {.averages_gradients = true, .exchanges_together = true},
           {{"vote-scale", eave::OptionType::kReal, "0.01", "size of the gradient that a vote stands for"}},
           [](const eave::CommunicatorContext& context) -> std::unique_ptr<eave::Communicator> {
             return std::make_unique<SignVote>(context.transport, context.values);

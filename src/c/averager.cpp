@@ -10,6 +10,7 @@
 #include "c/job_guard.h"
 #include "c/shared_service.h"
 #include "c/stderr_message.h"
+#include "communicator/support/compression.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
 #include "eave/decorators.h"
@@ -83,16 +84,16 @@ void Averager::make_communicator(const std::vector<std::string>& hosts, std::int
   std::vector<std::string> warnings;
   const OptionValues& values = options_.values;
   agree(*counting_, [&] {
-    communicator_ = options_.kind->make({.transport = *counting_,
-                                         .values = values,
-                                         .learning_rate = values.real("lr"),
-                                         .warnings = warnings,
-                                         .steps = values.integer("steps", 0),
-                                         .first_step = first_step,
-                                         .seed = values.seed("seed"),
-                                         .settings = options_.settings(),
-                                         .hosts = hosts,
-                                         .optimizer_vectors = 0});
+    communicator_ = eave::make_communicator(*options_.kind, {.transport = *counting_,
+                                                             .values = values,
+                                                             .learning_rate = values.real("lr"),
+                                                             .warnings = warnings,
+                                                             .steps = values.integer("steps", 0),
+                                                             .first_step = first_step,
+                                                             .seed = values.seed("seed"),
+                                                             .settings = options_.settings(),
+                                                             .hosts = hosts,
+                                                             .optimizer_vectors = 0});
     refuse_demands(*communicator_);
   });
   description_ = communicator_->equation();
@@ -139,10 +140,7 @@ std::optional<std::string> Averager::limit() const {
   return options_.values.text("limit-step");
 }
 
-bool Averager::is_compressed() const {
-  const OptionValues& values = options_.values;
-  return values.entries().contains("compression") && values.text("compression") != "none";
-}
+bool Averager::is_compressed() const { return asks_for_compression(options_.values); }
 
 void Averager::enter(Stage from, Stage to, const char* call) {
   if (stage_ != from)

@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <iterator>
-#include <set>
 #include <sstream>
 #include <utility>
 
@@ -17,13 +16,17 @@
 namespace eave {
 namespace {
 
-// These methods send parameters, not differences. So they accept only codecs that round; a codec that drops values
-// would make the parameters useless.
-const std::set<std::string> kOnlyRounded = {"gossip",    "easgd-async", "downpour",
-                                            "mdownpour", "adownpour",   "mvadownpour"};
-
+// Methods that send parameters, not differences, accept only codecs that round; a codec that drops values would make
+// the parameters useless.
 bool sends_parameters(const CommunicatorKind& method) {
   return method.traits.exchanges == ExchangePattern::kRequests || method.traits.exchanges == ExchangePattern::kPairs;
+}
+
+std::vector<std::string> methods_that_send_parameters() {
+  std::vector<std::string> names;
+  for (const CommunicatorKind& method : communicator_kinds())
+    if (method.traits.compresses && sends_parameters(method)) names.push_back(method.name);
+  return names;
 }
 
 class CompressedMethods : public testing::TestWithParam<Ranks> {
@@ -126,11 +129,12 @@ TEST_P(CompressedMethods, keep_vectors_of_a_fixed_number) {
 
 TEST_P(CompressedMethods, that_send_parameters_refuse_what_does_more_than_to_round) {
   on_ranks(GetParam(), [](Transport& transport) {
-    for (const std::string& method : kOnlyRounded) {
-      for (const std::string codec : {"int8", "top-k"}) {
-        SCOPED_TRACE(method + " with " + codec);
+    for (const std::string& method : methods_that_send_parameters()) {
+      for (const CodecKind& codec : codec_kinds()) {
+        if (codec.only_rounds) continue;
+        SCOPED_TRACE(method + " with " + codec.name);
         expect_error(ExitCode::kUsage, "; give bf16 or fp16", [&] {
-          Worker(transport, method, {{"compression", codec}}, {});
+          Worker(transport, method, {{"compression", codec.name}}, {});
         });
       }
     }
@@ -205,8 +209,43 @@ TEST(CompressedSums, of_groups_are_warned_of_where_these_span_hosts) {
 }
 
 TEST(CompressedSums, are_not_what_pairs_and_asynchronous_methods_send) {
-  for (const std::string& method : kOnlyRounded)
+  for (const std::string& method : methods_that_send_parameters())
     EXPECT_EQ(warning(method, compressed("bf16"), "a a a b b b"), "") << method;
+}
+
+// Calls `body` with what `make` of this kind would get on one rank.
+void on_one_rank(const CommunicatorKind& kind, const Given& given,
+                 const std::function<void(CommunicatorContext)>& body) {
+  find_kind(transport_kinds(), "loopback").run(1, [&](Transport& transport) {
+    std::vector<OptionSpec> specs = kind.options;
+    for (const OptionSpec& option : compression_options()) specs.push_back(option);
+    specs.push_back({"replica-hash-every", OptionType::kInteger, "100", "as in eave train"});
+    const OptionValues values = values_of(specs, given);
+    std::vector<std::string> warnings;
+    body({transport, values, 0.1, warnings});
+  });
+}
+
+TEST(Traits, say_that_a_method_compresses_if_its_make_asks_for_the_codec) {
+  for (const CommunicatorKind& kind : communicator_kinds()) {
+    bool asked = false;
+    on_one_rank(kind, {}, [&](CommunicatorContext context) {
+      context.asked_for_codec = &asked;
+      kind.make(context);
+    });
+    EXPECT_EQ(asked, kind.traits.compresses) << kind.name;
+  }
+}
+
+TEST(Options, that_a_method_ignores_are_refused_whatever_its_traits_say) {
+  const CommunicatorKind& none = find_kind(communicator_kinds(), "none");
+  const auto expect = [&](const Given& given, const std::string& words) {
+    on_one_rank(none, given, [&](const CommunicatorContext& context) {
+      expect_error(ExitCode::kUsage, words, [&] { make_communicator(none, context); });
+    });
+  };
+  expect({{"compression", "int8"}}, "has no effect: --communicator none does not ask for the codec");
+  expect({{"replica-hash-every", "6"}}, "override Communicator::replicated()");
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTransports, CompressedMethods, testing::ValuesIn(ranks_under_test()), name_of_ranks);

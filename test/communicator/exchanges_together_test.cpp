@@ -34,6 +34,10 @@ TEST_P(Together, is_what_the_trait_says) {
     const bool alike = std::ranges::all_of(all, [&](const std::string& each) { return each == all.front(); });
     const CommunicatorTraits& traits = find_kind(communicator_kinds(), GetParam()).traits;
     EXPECT_EQ(sums_alone && alike && !text.empty(), traits.exchanges_together) << text;
+    if (traits.exchanges_together) {
+      Worker made(transport, GetParam(), frequent_exchanges(GetParam(), 4), {});
+      EXPECT_FALSE(made.communicator().replicated().empty()) << "nothing for --replica-hash-every to compare";
+    }
     EXPECT_EQ(text.empty(), traits.exchanges == ExchangePattern::kNone) << text;
     EXPECT_EQ(text.find("request") != std::string::npos, traits.exchanges == ExchangePattern::kRequests) << text;
     using enum ExchangePattern;

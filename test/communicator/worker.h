@@ -66,8 +66,8 @@ class Worker {
     for (const OptionSpec& option : compression_options()) specs.push_back(option);
     const OptionValues values = values_of(specs, given);
     workers_ = count_workers(kind, values, transport.size());
-    communicator_ = kind.make(
-        {transport, values, problem.learning_rate, warnings, problem.steps, problem.first_step, 3, settings_of(given)});
+    communicator_ = make_communicator(kind, {transport, values, problem.learning_rate, warnings, problem.steps,
+                                             problem.first_step, 3, settings_of(given)});
     optimizer_ = sgd.make({values_of(sgd.options, {{"momentum", exact_text(problem.momentum)},
                                                    {"nesterov", problem.nesterov ? "on" : "off"}}),
                            static_cast<std::int64_t>(problem.size), cpu_device()});

@@ -264,10 +264,10 @@ void TrainingJob::require_drops() const {
 }
 
 void TrainingJob::build_communicator(const std::vector<std::string>& hosts) {
-  communicator_ = find_kind(communicator_kinds(), values_.text("communicator"))
-                      .make({transport_, values_, schedule_->learning_rate(0), warnings_, plan_.steps, plan_.first_step,
-                             values_.seed("seed"), settings_of_numbers(values_), hosts,
-                             static_cast<int>(replica_->view().optimizer.size())});
+  communicator_ = make_communicator(
+      find_kind(communicator_kinds(), values_.text("communicator")),
+      {transport_, values_, schedule_->learning_rate(0), warnings_, plan_.steps, plan_.first_step, values_.seed("seed"),
+       settings_of_numbers(values_), hosts, static_cast<int>(replica_->view().optimizer.size())});
   if (communicator_->micro_batches() > 0) require_reproducible();
   if (plan_.passes > 1 && communicator_->micro_batches() > 0)
     refuse_option(values_, "accumulate",

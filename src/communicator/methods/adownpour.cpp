@@ -15,7 +15,7 @@ namespace eave {
 CommunicatorKind describe_communicator_adownpour() {
   return {"adownpour",
           "downpour that evaluates the mean of all centers so far",
-          {.exchanges = ExchangePattern::kRequests, .has_center = true},
+          {.exchanges = ExchangePattern::kRequests, .has_center = true, .compresses = true},
           downpour_options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {
             return std::make_unique<DownpourWorker>(context, MovingAverage());

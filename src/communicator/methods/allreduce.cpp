@@ -292,7 +292,10 @@ std::int64_t bucket_bytes_in(const OptionValues& values) {
 CommunicatorKind describe_communicator_allreduce() {
   return {"allreduce",
           "gradients are averaged over all ranks in every step",
-          {.exchanges = ExchangePattern::kGradientSums, .averages_gradients = true, .exchanges_together = true},
+          {.exchanges = ExchangePattern::kGradientSums,
+           .averages_gradients = true,
+           .compresses = true,
+           .exchanges_together = true},
           options_of_allreduce(),
           make_allreduce};
 }

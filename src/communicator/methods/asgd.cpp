@@ -19,7 +19,7 @@ namespace eave {
 CommunicatorKind describe_communicator_asgd() {
   return {"asgd",
           "one rank that evaluates the mean of all iterates so far",
-          {.exchanges = ExchangePattern::kNone, .has_center = true, .only_one_rank = true, .compresses = false},
+          {.exchanges = ExchangePattern::kNone, .has_center = true, .only_one_rank = true},
           {},
           [](const CommunicatorContext& context) {
             return make_sequential_average(context, "asgd", "adownpour", MovingAverage());

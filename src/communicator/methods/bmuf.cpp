@@ -58,6 +58,7 @@ CommunicatorKind describe_communicator_bmuf() {
       {.exchanges = ExchangePattern::kBlockingSums,
        .has_center = true,
        .resets_to_center = true,
+       .compresses = true,
        .exchanges_together = true},
       outer_options(
           "10", {{"block-momentum", OptionType::kReal, "",

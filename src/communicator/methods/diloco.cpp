@@ -53,6 +53,7 @@ CommunicatorKind describe_communicator_diloco() {
           {.exchanges = ExchangePattern::kBlockingSums,
            .has_center = true,
            .resets_to_center = true,
+           .compresses = true,
            .exchanges_together = true},
           outer_options("500", {{"outer-rate", OptionType::kReal, "0.7",
                                  "rho, outer learning rate: factor on each move of the center"},

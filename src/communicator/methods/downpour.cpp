@@ -29,7 +29,7 @@ namespace eave {
 CommunicatorKind describe_communicator_downpour() {
   return {"downpour",
           "asynchronous pushes: each worker adds its movement to a center and goes on from the center",
-          {.exchanges = ExchangePattern::kRequests, .has_center = true, .resets_to_center = true},
+          {.exchanges = ExchangePattern::kRequests, .has_center = true, .resets_to_center = true, .compresses = true},
           downpour_options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {
             return std::make_unique<DownpourWorker>(context);

@@ -187,6 +187,7 @@ CommunicatorKind describe_communicator_easgd() {
           {.exchanges = ExchangePattern::kHiddenSums,
            .has_center = true,
            .resets_to_center = true,
+           .compresses = true,
            .exchanges_together = true},
           easgd_options(),
           make_easgd};

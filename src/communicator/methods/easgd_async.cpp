@@ -195,7 +195,7 @@ std::vector<OptionSpec> easgd_async_options() {
 CommunicatorKind describe_communicator_easgd_async() {
   return {"easgd-async",
           "elastic averaging without waiting: each worker exchanges with a sharded center at its own pace",
-          {.exchanges = ExchangePattern::kRequests, .has_center = true, .resets_to_center = true},
+          {.exchanges = ExchangePattern::kRequests, .has_center = true, .resets_to_center = true, .compresses = true},
           easgd_async_options(),
           make_easgd_async};
 }

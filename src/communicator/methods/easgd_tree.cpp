@@ -262,7 +262,7 @@ std::unique_ptr<Communicator> make_easgd_tree(const CommunicatorContext& context
 CommunicatorKind describe_communicator_easgd_tree() {
   return {"easgd-tree",
           "elastic averaging with a center for each host and one global center",
-          {.exchanges = ExchangePattern::kTree, .has_center = true, .resets_to_center = true},
+          {.exchanges = ExchangePattern::kTree, .has_center = true, .resets_to_center = true, .compresses = true},
           tree_options(),
           make_easgd_tree};
 }

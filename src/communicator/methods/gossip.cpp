@@ -158,7 +158,7 @@ std::unique_ptr<Communicator> make_gossip(const CommunicatorContext& context) {
 CommunicatorKind describe_communicator_gossip() {
   return {"gossip",
           "workers exchange in random pairs, without a center",
-          {.exchanges = ExchangePattern::kPairs, .has_center = true, .resets_to_center = true},
+          {.exchanges = ExchangePattern::kPairs, .has_center = true, .resets_to_center = true, .compresses = true},
           gossip_options(),
           make_gossip};
 }

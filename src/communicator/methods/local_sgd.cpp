@@ -254,6 +254,7 @@ CommunicatorKind describe_communicator_local_sgd() {
           {.exchanges = ExchangePattern::kBlockingSums,
            .has_center = true,
            .resets_to_center = true,
+           .compresses = true,
            .exchanges_together = true},
           {tau_option(),
            worker_momentum_option(),

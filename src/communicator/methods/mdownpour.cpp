@@ -104,7 +104,7 @@ std::vector<OptionSpec> mdownpour_options() {
 CommunicatorKind describe_communicator_mdownpour() {
   return {"mdownpour",
           "workers send gradients to a center that moves with Nesterov's momentum",
-          {.exchanges = ExchangePattern::kRequests, .has_center = true, .uses_optimizer = false},
+          {.exchanges = ExchangePattern::kRequests, .has_center = true, .uses_optimizer = false, .compresses = true},
           mdownpour_options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {
             return std::make_unique<Mdownpour>(context, real_in(context.values, "center-momentum", 0, 1));

@@ -24,7 +24,7 @@ std::vector<OptionSpec> mvadownpour_options() {
 CommunicatorKind describe_communicator_mvadownpour() {
   return {"mvadownpour",
           "downpour that evaluates a moving average of the center",
-          {.exchanges = ExchangePattern::kRequests, .has_center = true},
+          {.exchanges = ExchangePattern::kRequests, .has_center = true, .compresses = true},
           mvadownpour_options(),
           [](const CommunicatorContext& context) -> std::unique_ptr<Communicator> {
             const MovingAverage average = average_rate_in(context.values);

@@ -14,7 +14,7 @@ namespace eave {
 CommunicatorKind describe_communicator_mvasgd() {
   return {"mvasgd",
           "one rank that evaluates a moving average of the iterates",
-          {.exchanges = ExchangePattern::kNone, .has_center = true, .only_one_rank = true, .compresses = false},
+          {.exchanges = ExchangePattern::kNone, .has_center = true, .only_one_rank = true},
           {average_rate_option()},
           [](const CommunicatorContext& context) {
             const MovingAverage average = average_rate_in(context.values);

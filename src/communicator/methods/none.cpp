@@ -86,7 +86,7 @@ std::unique_ptr<Communicator> make_none(const CommunicatorContext& context) {
 CommunicatorKind describe_communicator_none() {
   return {"none",
           "no averaging: every rank trains alone, as the control of a comparison",
-          {.exchanges = ExchangePattern::kNone, .has_center = true, .compresses = false},
+          {.exchanges = ExchangePattern::kNone, .has_center = true},
           {{"average-at-end", OptionType::kFlag, "off",
             "save the mean of all workers as the model at the end; off: rank 0's worker"}},
           make_none};

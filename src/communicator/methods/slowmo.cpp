@@ -52,6 +52,7 @@ CommunicatorKind describe_communicator_slowmo() {
           {.exchanges = ExchangePattern::kBlockingSums,
            .has_center = true,
            .resets_to_center = true,
+           .compresses = true,
            .exchanges_together = true},
           outer_options("10", {{"slowmo-momentum", OptionType::kReal, "0.7",
                                 "beta_s, momentum of the center from exchange to exchange, below 1"},

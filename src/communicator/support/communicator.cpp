@@ -1,6 +1,8 @@
 #include "eave/communicator.h"
 
 #include "base/options/number_text.h"
+#include "base/options/option_values.h"
+#include "communicator/support/compression.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
 #include "eave/update_steps.h"
@@ -30,7 +32,35 @@ void require_equal_sizes(Transport& transport, const ReplicaView& replica) {
   });
 }
 
+void refuse_unused_compression(const CommunicatorKind& kind, const OptionValues& values) {
+  if (!asks_for_compression(values)) return;
+  refuse_option(
+      values, "compression",
+      "has no effect: --communicator " + kind.name +
+          " does not ask for the codec; leave it out. To whoever wrote the method: set compresses = false in "
+          "its CommunicatorTraits, or compress what it sends (codec_in in communicator/support/compression.h)");
+}
+
+void refuse_comparison_of_nothing(const CommunicatorKind& kind, const OptionValues& values) {
+  for (const char* name : {"replica-hash-every", "on-replica-fault"}) {
+    if (!values.entries().contains(name) || !values.given(name)) continue;
+    refuse_option(values, name,
+                  "has no effect: --communicator " + kind.name +
+                      " does not say what it keeps equal on all ranks; leave it out. To whoever wrote the method: "
+                      "override Communicator::replicated()");
+  }
+}
+
 }  // namespace
+
+std::unique_ptr<Communicator> make_communicator(const CommunicatorKind& kind, CommunicatorContext context) {
+  bool asked_for_codec = false;
+  context.asked_for_codec = &asked_for_codec;
+  std::unique_ptr<Communicator> communicator = kind.make(context);
+  if (!asked_for_codec) refuse_unused_compression(kind, context.values);
+  if (communicator->replicated().empty()) refuse_comparison_of_nothing(kind, context.values);
+  return communicator;
+}
 
 void Communicator::reset_to_center(const ReplicaView& replica) {
   const ConstSlice center = consensus();

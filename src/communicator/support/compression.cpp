@@ -14,7 +14,7 @@
 namespace eave {
 namespace {
 
-constexpr std::string_view kOption = "compression";
+constexpr std::string_view kOption = "compression", kNone = "none";
 
 // How much a host sends in a compressed sum.
 struct Load {
@@ -23,11 +23,11 @@ struct Load {
   auto operator<=>(const Load&) const = default;
 };
 
-// The kind of codec that --compression names; nullptr for none. Callers other than the program may not have the option.
-const CodecKind* kind_in(const OptionValues& values) {
-  if (!values.entries().contains(kOption)) return nullptr;
-  const auto found = std::ranges::find(codec_kinds(), values.text(kOption), &CodecKind::name);
-  return found == codec_kinds().end() ? nullptr : &*found;
+// The kind of codec that --compression names; nullptr for none.
+const CodecKind* kind_in(const CommunicatorContext& context) {
+  if (context.asked_for_codec != nullptr) *context.asked_for_codec = true;
+  if (!asks_for_compression(context.values)) return nullptr;
+  return &find_kind(codec_kinds(), context.values.text(kOption));
 }
 
 // The load of the host that sends most in a sum over `ranks`. Without a codec each of h hosts first adds up its own
@@ -70,9 +70,13 @@ std::shared_ptr<const Codec> make_codec(const CodecKind& kind, const Communicato
 OptionSpec compression_option() {
   return {std::string(kOption),
           OptionType::kText,
-          "none",
+          std::string(kNone),
           "format of values on the network; the start and evaluations are not compressed",
-          {"none"}};
+          {std::string(kNone)}};
+}
+
+bool asks_for_compression(const OptionValues& values) {
+  return values.entries().contains(kOption) && values.text(kOption) != kNone;
 }
 
 std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context) {
@@ -80,14 +84,14 @@ std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context) {
 }
 
 std::shared_ptr<const Codec> codec_in(const CommunicatorContext& context, const std::vector<std::vector<int>>& sums) {
-  const CodecKind* const kind = kind_in(context.values);
+  const CodecKind* const kind = kind_in(context);
   const std::shared_ptr<const Codec> codec = kind ? make_codec(*kind, context) : nullptr;
   if (codec) warn_of_many_ranks(*codec, context, sums);
   return codec;
 }
 
 std::shared_ptr<const Codec> rounding_codec_in(const CommunicatorContext& context, const std::string& reason) {
-  const CodecKind* const kind = kind_in(context.values);
+  const CodecKind* const kind = kind_in(context);
   if (!kind) return nullptr;
   if (kind->only_rounds) return make_codec(*kind, context);
   std::string others;

@@ -14,6 +14,9 @@ namespace eave {
 // --compression none|…. The caller adds the names of the codecs to its choices.
 OptionSpec compression_option();
 
+// Whether --compression names a codec. Callers other than the program may not have the option.
+bool asks_for_compression(const OptionValues& values);
+
 // The codec that --compression asks for, for sums over all ranks; nullptr if it asks for none. If the job has one rank,
 // warns and returns nullptr. Warns if some host has so many ranks that it sends more bytes than without a codec. Throws
 // Error(kUsage) for wrong options of the codec.
