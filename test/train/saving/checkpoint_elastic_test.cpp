@@ -68,6 +68,18 @@ Former save_on(int ranks, const TrainingSetting& given, const std::vector<int>& 
   return former;
 }
 
+// Whether workers go on from their own parameters: the method keeps a center, evaluates one worker, or keeps all equal.
+// Otherwise the consensus is the workers' mean, from which all begin.
+bool keeps_workers(Training& training) {
+  Communicator& communicator = training.communicator();
+  const ConstSlice consensus = communicator.consensus();
+  const auto is_center = [&](Slice each) { return each.data() == consensus.data(); };
+  const auto is_model = [&](Slice each) { return each.size() == consensus.size(); };
+  return training.parts().traits.averages_gradients || communicator.consensus_is_first_worker() ||
+         std::ranges::any_of(communicator.state(), is_center) ||
+         std::ranges::any_of(communicator.common_state(), is_model);
+}
+
 class Elastic : public testing::TestWithParam<std::string> {};
 
 // Saves on `before` ranks and resumes on `ranks`. The rank `first` and all later ranks have no access.
@@ -91,7 +103,7 @@ void expect_goes_on(const std::string& method, int before, int ranks, int first)
     EXPECT_EQ(result.progress.samples, setting.plan.first_step * 8 * ranks);
     EXPECT_EQ(training.center(), former.center) << ranks;
     const auto rank = static_cast<std::size_t>(transport.rank());
-    const bool stays = transport.rank() < before && method != "local-sgd" && method != "gossip";
+    const bool stays = keeps_workers(training) && transport.rank() < before;
     EXPECT_EQ(training.parameters(), stays ? former.parameters[rank] : former.beginning) << ranks << ", " << rank;
     if (training.parts().traits.averages_gradients) {
       EXPECT_EQ(training.momentum(), former.momentum[0]);

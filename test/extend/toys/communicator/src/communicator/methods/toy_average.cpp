@@ -4,7 +4,6 @@
 
 namespace eave {
 namespace {
-
 class ToyAverage final : public Communicator {
  public:
   ToyAverage(Transport& transport, std::int64_t tau) : transport_(transport), tau_(tau), mean_(transport) {}
@@ -29,10 +28,11 @@ class ToyAverage final : public Communicator {
     return consensus_.slice();
   }
   std::vector<Slice> state() override { return {mean_.state()}; }
-  void finish() override { consensus(); }
-  std::string equation() const override {
-    return "x_i <- mean every " + std::to_string(tau_) + " steps, p = " + std::to_string(transport_.size());
+  std::vector<Slice> replicated() override {  // workers differ between two exchanges
+    return mean_.samples_everywhere() > 0 ? std::vector<Slice>() : std::vector{replica_.parameters};
   }
+  void finish() override { consensus(); }
+  std::string equation() const override { return "x_i <- mean every tau, p = " + std::to_string(transport_.size()); }
   CommunicatorCosts costs() const override { return {waited_}; }
 
  private:
@@ -52,7 +52,7 @@ std::unique_ptr<Communicator> make_toy_average(const CommunicatorContext& contex
 }  // namespace
 
 CommunicatorKind describe_communicator_toy_average() {
-  constexpr CommunicatorTraits kTraits = {.compresses = false, .exchanges_together = true};
+  constexpr CommunicatorTraits kTraits = {.has_center = true, .exchanges_together = true};
   return {"toy-average", "a toy: the workers' mean every tau steps", kTraits, {tau_option("2")}, make_toy_average};
 }
 
