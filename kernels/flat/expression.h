@@ -15,7 +15,9 @@
 //     static constexpr bool kMayPull = true;     // `move` takes the step, with a pull or without it
 //
 // A step of an optimizer returns a mask, 0 if the element stayed as it was, and has kAnswers = true. If it has weight
-// decay, kMayDecay = true: with_decay(word, share) is the word for parameters that decay by this share of it.
+// decay, kMayDecay = true: with_decay(word, share) is the word for parameters that decay by this share of it. Such a
+// word keeps its numbers in a member `step`, and decay_of (kernels/flat/optimizers.h) has an overload for the type of
+// `step`.
 //
 // Rules: no branches (selections vectorise), no fused multiply-add, and no function of the C library except square
 // roots. Then all vector widths and both devices give the same bits. A value that is not finite is never written into

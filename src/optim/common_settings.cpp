@@ -24,6 +24,8 @@ std::vector<float> shares_of_matrices(const OptimizerContext& context) {
   return shares;
 }
 
+}  // namespace
+
 void require_own_rate(const OptionValues& values, const std::string& optimizer) {
   const auto rate = values.entries().find("lr");
   if (rate == values.entries().end() || rate->second.is_set) return;
@@ -31,8 +33,6 @@ void require_own_rate(const OptionValues& values, const std::string& optimizer) 
                                     " needs a learning rate of its own: the default of --lr, " + rate->second.text +
                                     ", is for sgd; --lr 0.001 is usual");
 }
-
-}  // namespace
 
 bool decays_as_matrix(const TensorInfo& tensor) { return tensor.shape.size() >= 2; }
 

@@ -40,9 +40,12 @@ struct AdamSettings {
   double epsilon = 0;
 };
 
+// Throws Error(kUsage) if --lr has its default. It suits sgd, and would silently ruin a run of `optimizer`.
+void require_own_rate(const OptionValues& values, const std::string& optimizer);
+
 // --adam-beta1, --adam-beta2 and --adam-epsilon.
 std::vector<OptionSpec> adam_options();
-// Throws Error(kUsage), also for the default of --lr. It suits sgd, and would silently ruin a run of `optimizer`.
+// Throws Error(kUsage), also by require_own_rate.
 AdamSettings read_adam_settings(const OptionValues& values, const std::string& optimizer);
 
 // The step after `steps` − 1 others. `decay` is the weight decay, without the rate.

@@ -25,6 +25,7 @@ class Codec {
   // The encoded size of any block of `count` values, 1 … kBlock.
   virtual std::size_t encoded_bytes(std::size_t count) const = 0;
   virtual void encode(ConstSlice block, std::byte* into) const = 0;
+  // Each finite value comes back with its sign or as 0, and no larger than twice its size. (Test: EveryCodec.)
   virtual void decode(Slice block, const std::byte* from) const = 0;
   // Says in a few words of ASCII what encoding drops of a value.
   virtual std::string describe() const = 0;
