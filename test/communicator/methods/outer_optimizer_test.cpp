@@ -125,7 +125,7 @@ TEST(OuterStability, is_on_the_card_and_warned_of_from_the_bound_on) {
     inside.emplace_back(rate, "1.49");
     outside.emplace_back(rate, "3");
     EXPECT_EQ(warnings_of(name, inside), "");
-    EXPECT_TRUE(says(warnings_of(name, outside), "--" + rate + " must be below " + limit));
+    EXPECT_TRUE(says(warnings_of(name, outside), "--" + rate + " is 3 and must be below " + limit));
     on_ranks({"loopback", 1}, [&](Transport& transport) {
       std::vector<std::string> warnings;
       const std::string card = make(transport, name, inside, warnings)->equation();
