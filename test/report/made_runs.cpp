@@ -29,6 +29,8 @@ RunHeader header_of(const MadeRun& run) {
   header.tokens_per_sample = run.tokens_per_sample;
   header.test_labels = header.test_samples * run.tokens_per_sample;
   header.classes = 10;
+  header.data_identity = run.data_identity;
+  header.initial_identity = run.initial_identity;
   header.ranks.resize(static_cast<std::size_t>(run.ranks));
   for (RankFacts& rank : header.ranks) rank.device = "cpu";
   return header;

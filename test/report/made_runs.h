@@ -39,6 +39,7 @@ struct MadeRun {
   std::vector<double> averages{};  // scores of the moving average of the consensus likewise; empty: it has none
   bool finishes = true;
   std::int64_t first_step = 0;  // this and earlier steps have no lines
+  std::string data_identity{}, initial_identity{};
 };
 
 // Writes a run. Each evaluation follows one step record of each rank, with half of its seconds computing and a quarter

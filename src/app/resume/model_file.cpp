@@ -9,10 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 
 #include "app/resume/huggingface_model.h"
 #include "app/resume/missing_model.h"
 #include "base/formats/safetensors_parts.h"
+#include "base/hash.h"
 #include "eave/check.h"
 #include "nn/tensor_layout.h"
 
@@ -293,6 +295,18 @@ SafetensorsFile read_model_of(const std::filesystem::path& place) {
   if (is_safetensors_index(file)) return read_safetensors_parts(file);
   if (file != place) require_model_in(place);
   return file == place ? read_named_safetensors(place) : read_safetensors(file);
+}
+
+std::string identity_of_model(const SafetensorsFile& file) {
+  Hasher hasher;
+  const auto format = file.metadata.find("format");
+  hasher.add(format == file.metadata.end() ? "" : format->second);
+  for (const NamedArray& array : file.arrays) {
+    hasher.add("\n" + array.name + " " + text_of(array.shape) + "\n");
+    const auto bytes = std::as_bytes(array.values);
+    hasher.add({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  return hasher.hash().text();
 }
 
 }  // namespace eave

@@ -58,6 +58,9 @@ std::filesystem::path find_model(const std::filesystem::path& place);
 // and read_safetensors_parts do.
 SafetensorsFile read_model_of(const std::filesystem::path& place);
 
+// A hash of all that reading a model takes from the file: the arrays, and the format in which they are stored.
+std::string identity_of_model(const SafetensorsFile& file);
+
 // Reads the description from a file's metadata. Throws Error(kBadData) if the file does not describe its model, or
 // describes it wrongly.
 ModelDescription description_in(const SafetensorsFile& file);

@@ -128,6 +128,14 @@ CheckedSamples check_samples(Transport& transport, const std::vector<std::string
   return checked;
 }
 
+DataSplit open_data_of_run(const OptionValues& values, const CheckedSamples& checked) {
+  const DatasetKind& kind = find_kind(dataset_kinds(), values.text("data"));
+  DataSplit data = checked.bad.empty() ? kind.open(values) : kind.files->open_without(values, checked.bad);
+  if (values.has("validation-share")) hold_out(data, values.real("validation-share"));
+  hash_identity(data);
+  return data;
+}
+
 std::map<std::string, std::string> notes_of(const CheckedSamples& checked) {
   std::string words = std::to_string(checked.looked_at), names;
   for (const std::string& each : checked.fingerprints) words += " " + each;

@@ -31,6 +31,9 @@ CheckedSamples look_at_samples(Transport& transport, const std::vector<std::stri
 CheckedSamples check_samples(Transport& transport, const std::vector<std::string>& hosts, const OptionValues& values,
                              const CheckedSamples& remembered, const std::function<void()>& moved);
 
+// Opens the dataset that --data names, without the bad samples, holds out --validation-share, and sets the identity.
+DataSplit open_data_of_run(const OptionValues& values, const CheckedSamples& checked);
+
 // Converts the result to a checkpoint's notes and back. If the names cannot be kept as text, there are no notes.
 std::map<std::string, std::string> notes_of(const CheckedSamples& checked);
 CheckedSamples checked_in(const std::map<std::string, std::string>& notes);

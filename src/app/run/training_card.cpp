@@ -71,6 +71,8 @@ RunHeader TrainingJob::header() {
   }
   header.classes = data_.train->classes();
   header.class_names = data_.class_names;
+  header.data_identity = data_.identity;
+  header.initial_identity = initial_identity_;
   return header;
 }
 

@@ -62,8 +62,7 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
 TrainingJob::~TrainingJob() = default;
 
 void TrainingJob::open_data() {
-  const DatasetKind& kind = find_kind(dataset_kinds(), values_.text("data"));
-  data_ = checked_.bad.empty() ? kind.open(values_) : kind.files->open_without(values_, checked_.bad);
+  data_ = open_data_of_run(values_, checked_);
   if (const std::string looked_at = describe_check(checked_); !looked_at.empty()) data_.note += "; " + looked_at;
   if (transport_.rank() == 0) warnings_ = data_.warnings;
   if (transport_.rank() == 0 && !checked_.bad.empty()) {
@@ -71,8 +70,6 @@ void TrainingJob::open_data() {
                                               "--on-bad-image skip leaves them out; if their files are removed, the "
                                               "run stays the same"));
   }
-  if (values_.has("validation-share")) hold_out(data_, values_.real("validation-share"));
-  hash_identity(data_);
   const auto crop = static_cast<int>(values_.integer("crop", 0, 65536));
   augmentation_.pad = static_cast<int>(values_.integer("pad", 0, 1024));
   augmentation_.crop_height = augmentation_.crop_width = crop;

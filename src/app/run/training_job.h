@@ -123,6 +123,7 @@ class TrainingJob {
   std::unique_ptr<Replica> replica_;
   CommunicatorTraits traits_;
   std::optional<Attachment> attachment_;
+  std::string initial_identity_;  // of --initial-parameters, on rank 0; "" if this run has not read them
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<ConsensusAverage> average_;
   TrainingPlan plan_;

@@ -37,6 +37,7 @@ void TrainingJob::read_initial_parameters() {
   const ModelDescription model = model_description();
   const Graph graph = build_graph(model.specification, model.image, model.classes);
   const SafetensorsFile file = read_model_of(values_.text("initial-parameters"));
+  initial_identity_ = identity_of_model(file);
   const std::string remedy =
       std::string("give the --model that the file is of") +
       (data_.train->tokens() == nullptr ? ""

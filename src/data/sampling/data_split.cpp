@@ -122,6 +122,7 @@ void hash_identity(DataSplit& split) {
   for (const std::string& name : split.class_names) add_text(hasher, name);
   for (const auto* part : {&split.train, &split.validation, &split.test}) add_labels(hasher, part->get());
   split.identity = hasher.hash().text();
+  if (split.differences.empty()) split.differences = "names of classes or files, or labels, have changed";
 }
 
 }  // namespace eave

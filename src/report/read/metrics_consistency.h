@@ -24,6 +24,7 @@ struct HeaderLine {
   Metric metric = {};
   std::int64_t parameters = 0, train_samples = 0, test_samples = 0, classes = 0;
   std::int64_t test_labels = 0, tokens_per_sample = 0;  // 0 if they are not recorded
+  std::string data_identity, initial_identity;          // "" if they are not recorded
   std::vector<HeaderRank> ranks;
 
   int workers() const;  // ranks that train

@@ -27,6 +27,8 @@ HeaderLine header_from(const Json& object) {
   fields.take_if_there("tokens_per_sample", header.tokens_per_sample);
   fields.take("classes", header.classes);
   for (const Json& row : fields.list("ranks")) {
+  fields.take_if_there("data_identity", header.data_identity);
+  fields.take_if_there("initial_identity", header.initial_identity);
     const JsonFields rank(row, "ranks[].");
     HeaderRank& each = header.ranks.emplace_back();
     rank.take("rank", each.rank);

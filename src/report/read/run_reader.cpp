@@ -67,6 +67,9 @@ class MetricsReading {
     run_.test_samples = header.test_samples;
     run_.test_labels = header.test_labels > 0 ? header.test_labels : header.test_samples;
     run_.tokens_per_sample = header.tokens_per_sample;
+    run_.data_identity = header.data_identity;
+    // A resumed run does not read its initial parameters again.
+    if (!header.initial_identity.empty()) run_.initial_identity = header.initial_identity;
     run_.ranks = static_cast<int>(header.ranks.size());
     run_.workers = header.workers();
     run_.device = header.ranks.front().device;

@@ -74,6 +74,8 @@ void MetricsWriter::write_header(const RunHeader& header) {
   if (header.test_labels > 0) line["test_labels"] = header.test_labels;
   if (header.tokens_per_sample > 0) line["tokens_per_sample"] = header.tokens_per_sample;
   if (!header.class_names.empty()) line["class_names"] = header.class_names;
+  if (!header.data_identity.empty()) line["data_identity"] = header.data_identity;
+  if (!header.initial_identity.empty()) line["initial_identity"] = header.initial_identity;
   write(to_line(line) + "\n");
   require_written();
 }

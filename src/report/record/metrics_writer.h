@@ -4,7 +4,8 @@
 //    "optimizer": …, "learning_rate": …, "ranks": [{"rank", "host", "device", "cores", "class_histogram": [samples of
 //    each class], "trains": false if it only keeps a center}, …], "model": …, "parameters": count, "train_samples",
 //    "test_samples", "test_labels" and "tokens_per_sample" if samples are text, "classes", "class_names": [name, …] in
-//    the order of labels, if the data has them, "metric": {"name", "better"} if it is not accuracy; then the format is
+//    the order of labels, if the data has them, "data_identity", "initial_identity": hashes of what the run began from,
+//    "metric": {"name", "better"} if it is not accuracy; then the format is
 //    2, and models have a "score" in place of "accuracy"}
 //   {"type": "step", "rank", "step", "samples", "epoch", "loss", "learning_rate", "seconds", "computing", "exchanging",
 //    "waiting", "loading", "bytes"}                     fields as StepRecord; loss is null if the rank had no samples
@@ -65,6 +66,8 @@ struct RunHeader {
   std::int64_t tokens_per_sample = 0;  // of text: tokens of a window; 0 if samples are not text
   int classes = 0;
   std::vector<std::string> class_names = {};  // in the order of labels; empty if the data has none
+  std::string data_identity = {};             // DataSplit::identity; "" if it is not known
+  std::string initial_identity = {};          // a hash of the --initial-parameters that were read; "" if none were
   std::vector<RankFacts> ranks;
 };
 

@@ -39,10 +39,11 @@ struct RunRecord {
   std::map<std::string, std::string> settings;  // every option in force
   Metric metric = {};
   std::int64_t train_samples = 0, test_samples = 0;
-  std::int64_t test_labels = 0;        // as many as test_samples, unless samples are windows of text
-  std::int64_t tokens_per_sample = 0;  // 0 if samples are not text
-  int ranks = 0, workers = 0;          // all ranks, and those that train
-  std::string device;                  // of rank 0
+  std::int64_t test_labels = 0;                 // as many as test_samples, unless samples are windows of text
+  std::int64_t tokens_per_sample = 0;           // 0 if samples are not text
+  std::string data_identity, initial_identity;  // hashes of what the run began from; "" if they are not recorded
+  int ranks = 0, workers = 0;                   // all ranks, and those that train
+  std::string device;                           // of rank 0
   RunEnd end = RunEnd::kInterrupted;
   std::string why;  // why the run did not finish; "" if it did
   std::vector<StepPoint> steps;

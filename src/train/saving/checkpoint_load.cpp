@@ -27,10 +27,9 @@ void require_same(const fs::path& place, const std::string& key, const std::stri
 // Only images of named classes may be added or removed.
 void require_same_data(const fs::path& place, const DataSplit& data, const std::string& saved, bool is_elastic) {
   if (saved == data.identity) return;
-  const std::string of_images = "names of classes or files, or labels, have changed";
   throw Error(
       ExitCode::kConfiguration,
-      place.string() + " was saved with other data: " + (data.differences.empty() ? of_images : data.differences) +
+      place.string() + " was saved with other data: " + data.differences +
           "; give the data that the run began with, or begin anew in another directory" +
           (is_elastic || data.class_names.empty()
                ? ""
