@@ -40,10 +40,18 @@ void check_values(const OptionValues& values, int ranks) {
   values.real("evaluate-every");
 }
 
-// Reads the run as the report will, and throws if it has no end.
-void require_as_reported(const std::filesystem::path& directory) {
-  if (read_run(directory).end == RunEnd::kFinished) return;
+// Reads the run as the report will. Throws if it has finished, but its metrics lack the end.
+RunRecord read_as_reported(const std::filesystem::path& directory, RunState state) {
+  RunRecord run = read_run(directory);
+  if (state == RunState::kDiverged || run.end == RunEnd::kFinished) return run;
   throw Error(ExitCode::kBadData, (directory / "metrics.jsonl").string() + " lacks the end of its run");
+}
+
+std::vector<std::size_t> numbers_in(const std::string& text) {
+  std::vector<std::size_t> found;
+  std::istringstream numbers(text);
+  for (std::size_t number = 0; numbers >> number;) found.push_back(number);
+  return found;
 }
 
 }  // namespace
@@ -165,33 +173,42 @@ void CompareRuns::look_at_output() {
 
 std::string CompareRuns::from_first(const std::string& text) { return job_.broadcast_text(text); }
 
-bool CompareRuns::was_run(const Cell& cell) const {
+std::optional<RunRecord> CompareRuns::kept_run(const Cell& cell) const {
   const std::filesystem::path directory = output_ / cell.name;
   const RunState state = state_of_run(directory);
-  if (state != RunState::kFinished && state != RunState::kDiverged) return false;
+  if (state != RunState::kFinished && state != RunState::kDiverged) return std::nullopt;
+  RunRecord run;
   std::map<std::string, std::string> config;
   try {
     config = read_config(directory / "config.json");
-    if (state == RunState::kFinished) require_as_reported(directory);
+    run = read_as_reported(directory, state);
   } catch (const Error& error) {
     print_warning(std::string(error_of_run(directory, error).what()) + "; the run is made anew");
-    return false;
+    return std::nullopt;
   }
   require_same_comparison(config, line_.config_in_force(parse(cell, outputs_of(cell))), directory.string());
-  return true;
+  run.name = directory.string();
+  return run;
 }
 
+// Rank 0 reads the files. Runs of an older eave recorded no identity of their data.
 std::vector<std::size_t> CompareRuns::left_of(const std::vector<Cell>& cells) {
-  std::string text;
+  std::map<std::size_t, RunRecord> kept;
+  std::string left, known;
   agree(job_, [&] {
     for (std::size_t i = 0; i < cells.size() && is_first(); ++i) {
-      if (!was_run(cells[i])) text += std::to_string(i) + " ";
+      std::optional<RunRecord> run = kept_run(cells[i]);
+      if (!run) {
+        left += std::to_string(i) + " ";
+      } else if (!run->data_identity.empty()) {
+        known += std::to_string(i) + " ";
+        kept[i] = std::move(*run);
+      }
     }
   });
-  std::vector<std::size_t> left;
-  std::istringstream numbers(from_first(text));
-  for (std::size_t number = 0; numbers >> number;) left.push_back(number);
-  return left;
+  for (const std::size_t i : numbers_in(from_first(known)))
+    inputs_.require_same(job_, hosts_, parse(cells[i], {}), is_first() ? &kept.at(i) : nullptr);
+  return numbers_in(from_first(left));
 }
 
 // Carries out the runs at the same time, each in its own block of ranks.
@@ -206,7 +223,7 @@ std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cell
     const OptionValues values = parse(cell, more(cell));
     try {
       const RunSummary summary = run_training(
-          *part, line_, values, {.is_part = true, .output = output_, .warnings = &warnings, .checked = &checked_});
+          *part, line_, values, {.is_part = true, .output = output_, .warnings = &warnings, .checked = &inputs_.checked});
       if (part->rank() == 0) outcome = summary_text(summary);
     } catch (const AgreedError& error) {
       if (error.code() != ExitCode::kDiverged) failure.emplace(with_front(cell.label + ": ", error, error.code()));

@@ -5,13 +5,14 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "app/compare/compare_grid.h"
+#include "app/compare/compare_inputs.h"
 #include "app/compare/compare_widening.h"
-#include "app/run/sample_check.h"
 #include "eave/options.h"
 #include "eave/recorder.h"
 #include "eave/transport.h"
@@ -63,7 +64,7 @@ class CompareRuns {
   std::vector<std::string> outputs_of(const Cell& cell) const;
   bool is_first() const { return job_.rank() == 0; }
   std::string from_first(const std::string& text);
-  bool was_run(const Cell& cell) const;
+  std::optional<RunRecord> kept_run(const Cell& cell) const;
   std::vector<std::size_t> left_of(const std::vector<Cell>& cells);
   std::vector<CellOutcome> run_together(const std::vector<Cell>& cells, const MoreWords& more);
   void tell(const Cell& cell, const CellOutcome& outcome);
@@ -77,7 +78,7 @@ class CompareRuns {
   const std::vector<std::string> hosts_;
   const std::string budget_;  // "" if none is given
   bool side_by_side_;
-  CheckedSamples checked_;  // result of the run before
+  ComparedInputs inputs_;
   std::set<std::string> warned_;
   std::size_t told_ = 0, of_all_ = 0;
   double seconds_running_ = 0;

@@ -134,6 +134,46 @@ TEST(Compare, evaluates_ten_times_whatever_ends_the_runs) {
   EXPECT_EQ(evaluations_of(place, "allreduce-p2-b8-seed1"), 3);
 }
 
+void remove_from_header(const Place& place, const std::string& run, const std::string& field) {
+  const std::string metrics = place.read(run + "/metrics.jsonl");
+  const std::size_t end = metrics.find('\n');
+  nlohmann::json header = nlohmann::json::parse(metrics.substr(0, end));
+  header.erase(field);
+  place.write(run + "/metrics.jsonl", header.dump() + metrics.substr(end));
+}
+
+TEST(Compare, refuses_to_keep_runs_that_began_from_other_data) {
+  const Place place;
+  place.write("a.txt", "abcdefgh abcdefgh abcdefgh " + std::string(2000, 'x'));
+  place.write("b.txt", "abcdefgh abcdefgh abcdefgi " + std::string(2000, 'x'));
+  const std::string words =
+      "compare --data text --vocabulary bytes --context 16 --batch 8 --optimizer adamw --lr 0.01 --seeds 1 --budget "
+      "epochs=1 --output all --transport threads --model 'embedding 8 positions 16; layer_norm; linear 256' ";
+  expect_end(0, place.eave(words + "--communicators easgd:tau=2 --data-dir a.txt"));
+  const std::string more = words + "--communicators easgd:tau=2,local-sgd:tau=2 --data-dir ";
+  expect_end(78, place.eave(more + "b.txt"), {"all/", "other data: the text", "another directory"});
+  place.write("c.txt", place.read("a.txt"));
+  expect_output(0, place.eave(more + "c.txt"), {"3 of 4 runs were done before"});
+  place.write("c.txt", place.read("b.txt"));
+  expect_end(78, place.eave(more + "c.txt"), {"other data"});
+  for (const auto& run : fs::directory_iterator(place.path() / "all"))
+    if (run.is_directory()) remove_from_header(place, "all/" + run.path().filename().string(), "data_identity");
+  expect_output(0, place.eave(more + "c.txt"), {"4 of 4 runs were done before"});
+}
+
+TEST(Compare, refuses_to_keep_runs_that_began_from_other_parameters) {
+  const Place place;
+  for (const std::string seed : {"1", "2"})
+    expect_end(0, place.eave(quick("--max-steps 1 --progress off --run-dir run" + seed + " --seed " + seed)));
+  place.write("start", place.read("run1/model.safetensors"));
+  const std::string words = "compare --communicators easgd:tau=2 --seeds 1 --output all --transport threads " +
+                            std::string(kQuick) + " --initial-parameters start";
+  expect_end(0, place.eave(words));
+  expect_output(0, place.eave(words), {"3 of 3 runs were done before"});
+  place.write("start", place.read("run2/model.safetensors"));
+  expect_end(78, place.eave(words), {"other parameters: the content of --initial-parameters start has changed"});
+}
+
 // Comparisons of an older eave evaluated once an epoch, and said nothing of it in their settings.
 TEST(Compare, keeps_the_runs_of_an_older_comparison) {
   const Place place;
