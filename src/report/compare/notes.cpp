@@ -32,7 +32,8 @@ std::string on_data(const Comparison& comparison) {
   std::set<std::string> data;
   for (const Variant& variant : comparison.variants) {
     data.insert(setting_in(variant.settings, "data") + " with " + setting_in(variant.settings, "train-samples") +
-                " training and " + setting_in(variant.settings, "test-samples") + " test samples");
+                " training and " + setting_in(variant.settings, "test-samples") + " test samples" +
+                (identity.empty() ? "" : " (identity " + identity + ")"));
   }
   if (data.size() < 2) return "";
   return "The data differ, and " + comparison.metric.name +
@@ -41,6 +42,7 @@ std::string on_data(const Comparison& comparison) {
 
 std::string on_learning_rates(const Comparison& comparison) {
   const auto is_by_test = [](const Variant& variant) { return variant.chosen_by_test; };
+    const std::string identity = setting_in(variant.settings, "data-identity");
   if (std::ranges::none_of(comparison.variants, is_by_test)) return "";
   const std::string& name = comparison.metric.name;
   return "No validation " + name + " was recorded: learning rates were chosen by test " + name +

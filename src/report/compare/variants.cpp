@@ -39,18 +39,27 @@ const std::set<std::string> kOfNoEffect = {"allow-unstable",
                                            "tensorboard",
                                            "trace"};
 
+constexpr const char *kDataIdentity = "data-identity", *kInitialIdentity = "initial-identity";
+
 // Options that say where a run ran and on what, not how ranks are averaged.
 const std::set<std::string> kOfPlace = {
-    "augment",       "context",    "text-test-share",  "vocabulary",    "vocabulary-size",
-    "crop",          "data",       "decode-threads",   "device",        "flip",
-    "image-cache",   "image-size", "image-test-share", "gpu",           "model",
-    "pad",           "precision",  "sampling",         "shape-compute", "shape-delay",
-    "shape-rate",    "share-gpu",  "slow-rank",        "test-samples",  "threads",
-    "train-samples", "transport"};
+    "augment",     "context",       "text-test-share", "vocabulary",       "vocabulary-size",
+    "crop",        "data",          kDataIdentity,     "decode-threads",   "device",
+    "flip",        "image-cache",   "image-size",      "image-test-share", "gpu",
+    "model",       "pad",           "precision",       "sampling",         "shape-compute",
+    "shape-delay", "shape-rate",    "share-gpu",       "slow-rank",        "test-samples",
+    "threads",     "train-samples", "transport"};
+
+// Settings from which a run's data follows, unless the files have changed.
+const std::set<std::string> kOfData = {
+    "context",         "data",          "image-size",       "image-test-share", "test-samples",
+    "text-test-share", "train-samples", "validation-share", "vocabulary",       "vocabulary-size"};
 
 const std::set<std::string> kOfNetwork = {"shape-delay", "shape-rate", "transport"};
 
 bool is_of_place(const std::string& name) { return kOfPlace.contains(name) || name.starts_with("synthetic-"); }
+bool is_of_data(const std::string& name) { return kOfData.contains(name) || name.starts_with("synthetic-"); }
+bool is_of_start(const std::string& name) { return name == "initial-parameters"; }
 
 // Whether the report's table has a column for this option.
 bool has_column(const std::string& name) {
@@ -67,6 +76,31 @@ Settings settings_of(const RunRecord& run) {
   if (!run.device.empty()) settings["device"] = run.device;
   settings["train-samples"] = std::to_string(run.train_samples);
   settings["test-samples"] = std::to_string(run.test_samples);
+  return settings;
+}
+
+// If runs have recorded different identities, although the settings are the same from which it should follow, adds it
+// to their settings under `name`.
+void tell_apart(std::vector<Settings>& settings, const std::vector<RunRecord>& runs, const std::string& name,
+                std::string RunRecord::*identity, bool (*is_of_it)(const std::string&)) {
+  std::vector<Settings> causes = settings;
+  std::map<Settings, std::set<std::string>> identities;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::erase_if(causes[i], [&](const auto& setting) { return !is_of_it(setting.first); });
+    if (!(runs[i].*identity).empty()) identities[causes[i]].insert(runs[i].*identity);
+  }
+  constexpr std::size_t kDigits = 8;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::string& mine = runs[i].*identity;
+    if (identities[causes[i]].size() > 1) settings[i][name] = mine.empty() ? "not recorded" : mine.substr(0, kDigits);
+  }
+}
+
+std::vector<Settings> settings_of_all(const std::vector<RunRecord>& runs) {
+  std::vector<Settings> settings;
+  for (const RunRecord& run : runs) settings.push_back(settings_of(run));
+  tell_apart(settings, runs, kDataIdentity, &RunRecord::data_identity, is_of_data);
+  tell_apart(settings, runs, kInitialIdentity, &RunRecord::initial_identity, is_of_start);
   return settings;
 }
 
@@ -151,10 +185,10 @@ void name_label(Variant& variant, const std::set<std::string>& differ) {
 }  // namespace
 
 std::vector<Variant> group_runs(const std::vector<RunRecord>& runs) {
+  const std::vector<Settings> settings = settings_of_all(runs);
   std::map<Settings, Variant> groups;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const Settings settings = settings_of(runs[i]);
-    Variant& variant = groups.try_emplace(settings, begin_variant(runs[i], settings)).first->second;
+    Variant& variant = groups.try_emplace(settings[i], begin_variant(runs[i], settings[i])).first->second;
     variant.runs.push_back(i);
     if (runs[i].end == RunEnd::kFinished) variant.finished.push_back(i);
   }

@@ -56,5 +56,35 @@ TEST(OptionTuning, tells_what_other_values_took_and_where_the_best_lies) {
       << comparison.notes.back();
 }
 
+TEST(DataNote, tells_data_apart_that_only_its_identity_does) {
+  const MadeRuns place;
+  make_run(place, "a", {.seed = 1, .accuracies = {0.8}, .data_identity = "0123456789abcdef"});
+  make_run(place, "b", {.seed = 2, .accuracies = {0.8}, .data_identity = "fedcba9876543210"});
+  make_run(place, "old", {.seed = 3, .accuracies = {0.8}});
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_EQ(comparison.variants.size(), 3u) << "no mean over different data";
+  EXPECT_EQ(comparison.differing, std::vector<std::string>{"data-identity"});
+  EXPECT_EQ(comparison.notes.at(0),
+            "The data differ, and accuracy on one says nothing of that on another: digits with 1000 training and 100 "
+            "test samples (identity 01234567), digits with 1000 training and 100 test samples (identity fedcba98), "
+            "digits with 1000 training and 100 test samples (identity not recorded).");
+}
+
+// Runs of a comparison that an older eave began.
+TEST(DataNote, leaves_runs_together_of_which_some_recorded_no_identity) {
+  const MadeRuns place;
+  make_run(place, "old", {.seed = 1, .accuracies = {0.8}});
+  make_run(place, "new", {.seed = 2, .accuracies = {0.8}, .data_identity = "0123456789abcdef"});
+  EXPECT_EQ(compare_runs(read_made(place), {}).variants.size(), 1u);
+}
+
+TEST(InitialParameters, tell_runs_apart_if_the_file_was_replaced) {
+  const MadeRuns place;
+  const std::map<std::string, std::string> settings = {{"initial-parameters", "start"}};
+  make_run(place, "a", {.seed = 1, .accuracies = {0.8}, .settings = settings, .initial_identity = "0123456789abcdef"});
+  make_run(place, "b", {.seed = 2, .accuracies = {0.8}, .settings = settings, .initial_identity = "fedcba9876543210"});
+  EXPECT_EQ(compare_runs(read_made(place), {}).differing, std::vector<std::string>{"initial-identity"});
+}
+
 }  // namespace
 }  // namespace eave
