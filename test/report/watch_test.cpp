@@ -138,6 +138,20 @@ TEST_F(Watching, tells_how_far_a_run_is_by_the_limit_that_it_meets_first) {
   EXPECT_EQ(run.share_done(), 1);
 }
 
+// eave compare gives such runs a million epochs. Rank 0 sends 8 bytes in each step.
+TEST_F(Watching, tells_how_far_a_run_is_that_a_budget_ends) {
+  for (const auto& [option, limit] : std::map<std::string, std::string>{
+           {"max-samples", "8000"}, {"stop-after-time", "40s"}, {"stop-after-bytes", "640B"}}) {
+    begin(option, {{"epochs", "1000000"}, {option, limit}, {"data", "mnist"}});
+    step(option, 0, 1, 40);
+    RunFollower follower(place / option);
+    follower.poll();
+    EXPECT_EQ(follower.run().share_done(), 0.5) << option;
+    for (const std::string& line : watch_screen("run", follower.run(), {}))
+      EXPECT_EQ(line.find("1000000"), std::string::npos) << line;
+  }
+}
+
 // The last ten seconds are the steps 21 to 40.
 TEST_F(Watching, tells_means_of_the_last_ten_seconds) {
   begin("run", {});

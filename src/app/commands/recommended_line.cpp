@@ -22,7 +22,7 @@ constexpr std::array kOfThatRun = {"run-dir",        "overwrite",       "resume"
                                    "stop-at-loss",   "stop-after-time", "stop-after-bytes", "log-every",
                                    "trace",          "tensorboard",     "progress",         "config",
                                    "print-config",   "inject-fault",    "communicator",     "lr",
-                                   "plugin-file",    "format"};
+                                   "plugin-file",    "format",          "evaluations",      "evaluate-workers"};
 // An imitated network stays if the figures of the network are the run's.
 constexpr std::array kOfNetwork = {"shape-rate", "shape-delay", "shape-jitter"};
 
@@ -67,7 +67,7 @@ class TrainWords {
     const OptionValues defaults = line_.parse(chosen_members());
     for (const CommandLine::Group& group : line_.groups()) {
       for (const OptionSpec& option : group.options) {
-        const std::string text = setting_in(settings_, option.name);
+        const std::string text = option.name == "epochs" ? epochs() : setting_in(settings_, option.name);
         const bool is_wanted = !text.empty() && !left_out_.contains(option.name) && option.name != "tau";
         const std::string& usual = defaults.given(option.name) ? option.default_text : defaults.entry(option.name).text;
         if (is_wanted && !is_same_value(text, usual)) append(words, option.name, text);
@@ -89,6 +89,15 @@ class TrainWords {
     words.insert(words.end(), {"--" + name, text});
   }
   static void append(Words& words, const Words& more) { words.insert(words.end(), more.begin(), more.end()); }
+
+  // "" if a budget of time or bytes ended the run: it says nothing of a whole training's length.
+  std::string epochs() const {
+    const auto budget = budget_without_epochs(settings_);
+    if (!budget) return setting_in(settings_, "epochs");
+    const std::int64_t samples = question_.runs[question_.basis].record.train_samples;
+    if (budget->first != "max-samples" || samples == 0) return "";
+    return number_text(number_in(settings_, "max-samples") / static_cast<double>(samples));
+  }
 
   bool has_option(const std::string& name) const {
     const CommunicatorKind& kind = find_kind(communicator_kinds(), method());
@@ -168,6 +177,16 @@ std::string rates_around(const std::string& lr) {
   return number_text(rate / 2) + "," + lr + "," + number_text(2 * rate);
 }
 
+// "epochs=5", "samples=300000"; "" if the run had train's default length. `words`: of the training.
+std::string length_as_budget(const SuggestQuestion& question, const Words& words) {
+  if (const auto budget = budget_without_epochs(question.runs[question.basis].record.settings)) {
+    const std::string& option = budget->first;
+    return option.substr(option.rfind('-') + 1) + "=" + budget->second;
+  }
+  const auto epochs = std::ranges::find(words, "--epochs");
+  return epochs == words.end() ? "" : "epochs=" + *(epochs + 1);
+}
+
 }  // namespace
 
 RecommendedLine recommended_line(const SuggestQuestion& question, const Suggestion& suggestion) {
@@ -194,10 +213,9 @@ std::string comparison_line(const SuggestQuestion& question, const Suggestion& s
   if (!program.empty()) return shell_text(words);
   const TrainWords train(question, suggestion);
   Words more = train.settings_of_training();
-  if (const auto epochs = std::ranges::find(more, "--epochs"); epochs != more.end()) {
-    words.insert(words.end(), {"--budget", "epochs=" + *(epochs + 1)});
-    more.erase(epochs, epochs + 2);
-  }
+  if (const std::string budget = length_as_budget(question, more); !budget.empty())
+    words.insert(words.end(), {"--budget", budget});
+  if (const auto epochs = std::ranges::find(more, "--epochs"); epochs != more.end()) more.erase(epochs, epochs + 2);
   words.insert(words.end(), more.begin(), more.end());
   if (train.is_threads()) words.insert(words.end(), {"--transport", "threads"});
   return shell_text(train.is_threads() ? words : mpirun_words(suggestion.ranks, words));

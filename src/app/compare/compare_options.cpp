@@ -11,6 +11,7 @@
 #include "base/options/spelling.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
+#include "report/record/config.h"
 
 namespace eave {
 namespace {
@@ -128,7 +129,7 @@ Budget read_budget(const OptionValues& own) {
 Settings budget_settings(const OptionValues& own, const Settings& of_train) {
   if (!own.has("budget")) return {};
   const auto [kind, value] = read_budget(own);
-  Settings settings = {{"epochs", kind == "epochs" ? value : "1000000"}};
+  Settings settings = {{"epochs", kind == "epochs" ? value : kEndlessEpochs}};
   if (kind != "epochs") settings.emplace_back(kind == "samples" ? "max-samples" : "stop-after-" + kind, value);
   for (const auto& [name, unused] : of_train) {
     if (has_setting(settings, name)) refuse_option(own, "budget", "contradicts --" + name + "; give one");

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/formats/strict_json.h"
+#include "base/options/quantities.h"
 #include "eave/check.h"
 #include "report/read/line_reader.h"
 #include "report/record/config.h"
@@ -66,6 +67,7 @@ void WatchedRun::note(const std::string& line, const std::string& why) {
 
 void WatchedRun::take(const HeaderLine& header) {
   config_ = header.config;
+  if (budget_without_epochs(config_)) config_.erase("epochs");
   communicator_ = header.communicator;
   metric_ = header.metric;
   tokens_per_sample_ = header.tokens_per_sample;
@@ -102,6 +104,7 @@ RecentSteps WatchedRun::recent() const {
     const StepRecord& record = recent_[i];
     recent.computing += record.computing;
     recent.exchanging += record.exchanging;
+  bytes_ += line[StepLine::kBytes];
     recent.waiting += record.waiting;
     recent.loading += record.loading;
     if (!std::isfinite(record.loss)) continue;
@@ -150,3 +153,5 @@ double WatchedRun::seconds_left() const {
 }
 
 }  // namespace eave
+  count(last_.seconds, read_seconds(setting("stop-after-time")).value.value_or(0));
+  count(bytes_, static_cast<double>(read_bytes(setting("stop-after-bytes")).value.value_or(0)));

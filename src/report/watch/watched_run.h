@@ -48,8 +48,8 @@ class WatchedRun {
   const std::optional<RunSummary>& end() const { return end_; }
   const std::optional<FailureLine>& failure() const { return failure_; }
 
-  // The share of the run that is done, 0-1, by --epochs, --max-steps or --max-samples, whichever is nearest. The run
-  // may stop earlier.
+  // The share of the run that is done, 0-1, by its limit on epochs, steps, samples, time or bytes, whichever is
+  // nearest. The run may stop earlier.
   double share_done() const;
   double seconds_left() const;  // at the speed so far; NaN before the first step
 
@@ -73,6 +73,7 @@ class WatchedRun {
   std::vector<EvaluationRecord> evaluations_;
   std::optional<RunSummary> end_;
   std::optional<FailureLine> failure_;
+  double bytes_ = 0;               // sent by rank 0
   MetricsParser lines_;
   std::int64_t damaged_ = 0;
   std::string first_damage_;

@@ -1,6 +1,7 @@
 // Tests `eave suggest` on runs that `eave train` has just made, and on made-up runs whose answer is known.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "eave/check.h"
@@ -187,6 +188,25 @@ TEST(SuggestProgram, gives_a_command_that_trains) {
   EXPECT_NE(command.find("--momentum 0.5"), std::string::npos) << command;
   ASSERT_EQ(command.rfind("eave train ", 0), 0u) << command;
   expect_end(0, place.eave(command.substr(5)));
+}
+
+// eave compare gives such runs a million epochs and ten evaluations. 60,000 samples are an epoch.
+TEST(SuggestProgram, advises_the_budget_of_a_comparison_and_not_its_own_numbers) {
+  for (const auto& [option, limit, length, budget] :
+       {std::array<std::string, 4>{"max-samples", "150000", "--epochs 2.5 ", "samples=150000"},
+        std::array<std::string, 4>{"stop-after-time", "60s", "", "time=60s"}}) {
+    const Place place;
+    make_run(
+        place, "run",
+        {.parameters = 1'500'000,
+         .settings = {{"epochs", "1000000"}, {option, limit}, {"evaluations", "10"}, {"evaluate-workers", "off"}}});
+    const Ended ended =
+        expect_output(0, place.eave("suggest run --ranks 4 --network-rate 1gbit"),
+                      {"--seeds 5 --lr 0.05,0.1,0.2 --budget " + budget + " --model lenet\n",
+                       "eave train --communicator local-sgd --tau 64 --model lenet " + length + "--lr"});
+    EXPECT_EQ(ended.output.find("1000000"), std::string::npos) << ended.output;
+    EXPECT_EQ(ended.output.find("--evaluat"), std::string::npos) << ended.output;
+  }
 }
 
 TEST(SuggestProgram, considers_a_method_of_a_plugin) {
