@@ -5,8 +5,11 @@
 #include <set>
 
 #include "app/main/launch.h"
+#include "app/run/run_settings.h"
 #include "base/options/option_values.h"
+#include "eave/check.h"
 #include "report/compare/tuned_options.h"
+#include "report/record/config.h"
 
 namespace eave {
 namespace {
@@ -96,6 +99,19 @@ std::vector<Cell> Grid::further_cells(const std::vector<const std::string*>& cho
     }
   }
   return cells;
+}
+
+void refuse_equal_runs(const std::vector<CellSettings>& cells) {
+  for (auto cell = cells.begin(); cell != cells.end(); ++cell) {
+    const auto is_equal = [&](const CellSettings& other) {
+      return other.ranks == cell->ranks && !find_difference(other.in_force, cell->in_force, {"run-dir"});
+    };
+    const auto other = std::find_if(cells.begin(), cell, is_equal);
+    if (other == cell) continue;
+    throw Error(ExitCode::kUsage, "--communicators names " + setting_in(cell->in_force, "communicator") +
+                                      " twice with the same settings: " + other->label + ", and " + cell->label +
+                                      "; leave one out");
+  }
 }
 
 std::vector<std::string> words_of_evaluations(const OptionValues& values) {

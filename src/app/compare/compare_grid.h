@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,6 +58,15 @@ struct Grid {
   // The words of an `eave train` command for this run.
   std::vector<std::string> words_of(const Cell& cell) const;
 };
+
+// The settings in force of each run, with what they do not contain: the number of ranks.
+struct CellSettings {
+  std::string label;  // of its group
+  int ranks = 1;
+  std::map<std::string, std::string> in_force;
+};
+// Throws Error(kUsage) if two runs have equal settings, so that one method is named twice: easgd,easgd:tau=10.
+void refuse_equal_runs(const std::vector<CellSettings>& cells);
 
 OptionSpec program_option();  // --program, which only the command line may give
 std::vector<OptionSpec> compare_options();

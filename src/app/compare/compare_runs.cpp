@@ -148,15 +148,19 @@ void CompareRuns::require_same_runs() {
 
 void CompareRuns::check() {
   agree(job_, [&] {
+    std::vector<CellSettings> cells;
     for (const Cell& cell : grid_.first_cells()) {
       const OptionValues values = parse(cell, outputs_of(cell));
+      const RunGroup& group = grid_.groups[cell.group];
+      cells.push_back({group.label(), group.ranks, line_.config_in_force(values)});
       try {
-        check_values(values, grid_.groups[cell.group].ranks);
+        check_values(values, group.ranks);
         require_budget_alone(budget_, values);
       } catch (const Error& error) {
         throw with_front(cell.label + ": ", error, error.code());
       }
     }
+    refuse_equal_runs(cells);
   });
   require_same_runs();
 }

@@ -31,6 +31,7 @@ void refuse_other_options(const OptionValues& own, const Settings& of_train) {
 void check_methods(const Grid& grid) {
   const CommandLine line = train_command_line();
   const char* const no_environment[] = {nullptr};
+  std::vector<CellSettings> cells;
   for (const RunGroup& group : grid.groups) {
     Words words = {"--communicator=" + group.method.communicator};
     for (const auto& [name, value] : group.method.options) words.push_back("--" + name + "=" + value);
@@ -40,12 +41,15 @@ void check_methods(const Grid& grid) {
         if (!rate.empty()) with_rate.push_back("--lr=" + rate);
         const OptionValues values = line.parse(with_rate, no_environment);
         values.real("lr");
+        cells.push_back({group.label(), group.ranks, line.config_in_force(values)});
+        cells.back().in_force["batch"] = group.batch;
         count_workers(find_kind(communicator_kinds(), group.method.communicator), values, group.ranks);
       }
     } catch (const Error& error) {
       throw with_front(group.label() + ": ", error, error.code());
     }
   }
+  refuse_equal_runs(cells);
 }
 
 // "steps" and "600", or "seconds" and "60".
