@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -18,14 +19,35 @@ namespace {
 // Accuracies are counts divided by a size, so 0.87 may differ from 87 / 100 in the last bit.
 constexpr double kRounding = 1e-9;
 
+// The finished runs of each seed, in the order of the first of each. Runs of one seed are not independent of each
+// other. A run that does not tell its seed has one of its own.
+std::vector<std::vector<std::size_t>> by_seed(const Variant& variant, const std::vector<RunRecord>& runs) {
+  std::vector<std::vector<std::size_t>> groups;
+  std::map<std::string, std::size_t> places;
+  for (const std::size_t run : variant.finished) {
+    const std::string seed = setting_in(runs[run].settings, "seed");
+    const auto [place, is_new] = places.try_emplace(seed.empty() ? "run " + std::to_string(run) : seed, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[place->second].push_back(run);
+  }
+  return groups;
+}
+
+// Counts the mean over the runs of a seed as one value. Nothing if a finished run has no value.
 template <typename Value>
 std::optional<Estimate> over_finished(const Variant& variant, const std::vector<RunRecord>& runs, const Value& value,
                                       ValueRange range = ValueRange::kPositive) {
   std::vector<double> values;
-  for (const std::size_t run : variant.finished) {
-    if (const std::optional<double> one = value(runs[run])) values.push_back(*one);
+  for (const std::vector<std::size_t>& of_seed : by_seed(variant, runs)) {
+    std::vector<double> same;
+    for (const std::size_t run : of_seed) {
+      const std::optional<double> one = value(runs[run]);
+      if (!one) return std::nullopt;
+      same.push_back(*one);
+    }
+    values.push_back(mean_of(same));
   }
-  if (values.empty() || values.size() < variant.finished.size()) return std::nullopt;
+  if (values.empty()) return std::nullopt;
   return estimate(values, range);
 }
 
@@ -94,6 +116,12 @@ ValueRange range_of_scores(const std::vector<RunRecord>& runs) {
   return runs.front().tokens_per_sample > 0 ? ValueRange::kPositive : ValueRange::kAny;
 }
 
+std::size_t fewest_evaluations(const Variant& variant, const std::vector<RunRecord>& runs) {
+  std::vector<std::size_t> counts;
+  for (const std::size_t run : variant.finished) counts.push_back(runs[run].evaluations.size());
+  return counts.empty() ? 0 : std::ranges::min(counts);
+}
+
 // Each of these functions fills the fields of Variant that its name says. The baseline of a speed-up is the fastest
 // chosen one-rank variant, of any method, with the same batch per rank on the same machine (share_machine).
 void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& runs) {
@@ -106,11 +134,9 @@ void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& 
     const ValueRange range = range_of_scores(runs);
     variant.accuracy = of(accuracy, range);
     variant.validation = of(last_validation, range);
-    for (const std::size_t run : variant.finished) {
-      variant.seeds.push_back(setting_in(runs[run].settings, "seed"));
-      const std::size_t evaluations = runs[run].evaluations.size();
-      variant.evaluations = variant.seeds.size() == 1 ? evaluations : std::min(variant.evaluations, evaluations);
-    }
+    for (const std::vector<std::size_t>& of_seed : by_seed(variant, runs))
+      variant.seeds.push_back(setting_in(runs[of_seed.front()].settings, "seed"));
+    variant.evaluations = fewest_evaluations(variant, runs);
     variant.seconds = of([](const RunRecord& run) -> Value { return run.summary->seconds; });
     variant.samples = of([](const RunRecord& run) -> Value { return static_cast<double>(run.summary->samples); });
     variant.samples_per_second = of([](const RunRecord& run) -> Value { return run.summary->samples_per_second; });

@@ -31,6 +31,7 @@ std::string on_unfinished(const Comparison& comparison) {
 std::string on_data(const Comparison& comparison) {
   std::set<std::string> data;
   for (const Variant& variant : comparison.variants) {
+    const std::string identity = setting_in(variant.settings, "data-identity");
     data.insert(setting_in(variant.settings, "data") + " with " + setting_in(variant.settings, "train-samples") +
                 " training and " + setting_in(variant.settings, "test-samples") + " test samples" +
                 (identity.empty() ? "" : " (identity " + identity + ")"));
@@ -42,7 +43,6 @@ std::string on_data(const Comparison& comparison) {
 
 std::string on_learning_rates(const Comparison& comparison) {
   const auto is_by_test = [](const Variant& variant) { return variant.chosen_by_test; };
-    const std::string identity = setting_in(variant.settings, "data-identity");
   if (std::ranges::none_of(comparison.variants, is_by_test)) return "";
   const std::string& name = comparison.metric.name;
   return "No validation " + name + " was recorded: learning rates were chosen by test " + name +
@@ -51,13 +51,12 @@ std::string on_learning_rates(const Comparison& comparison) {
 
 std::string on_repeated_seeds(const Comparison& comparison) {
   std::vector<std::string> labels;
-  for (const Variant& variant : comparison.variants) {
-    std::set<std::string> seeds;
-    for (const std::size_t run : variant.finished) seeds.insert(setting_in(comparison.runs[run].settings, "seed"));
-    if (seeds.size() < variant.finished.size()) labels.push_back(variant.label);
-  }
+  for (const Variant& variant : comparison.variants)
+    if (variant.seeds.size() < variant.finished.size()) labels.push_back(variant.label);
   if (labels.empty()) return "";
-  return "A seed stands there more than once, and runs of the same seed are not independent: " + listed(labels) + ".";
+  return "A seed stands there more than once, and runs of the same seed are not independent, so their mean counts as "
+         "one: " +
+         listed(labels) + ".";
 }
 
 std::string on_speedups(const Comparison& comparison) {
@@ -186,18 +185,12 @@ std::string evaluation_cost(const std::vector<RunRecord>& runs) {
 }
 
 std::vector<std::string> notes_on(const Comparison& comparison) {
-  std::vector<std::string> notes = {on_unfinished(comparison),
-                                    on_data(comparison),
-                                    on_learning_rates(comparison),
-                                    on_repeated_seeds(comparison),
-                                    on_speedups(comparison),
-                                    on_few_evaluations(comparison),
-                                    on_edges(comparison),
-                                    on_tuning(comparison),
-                                    on_tuned_options(comparison),
-                                    on_moving_averages(comparison),
-                                    evaluation_cost(comparison.runs),
-                                    on_chance(comparison)};
+  std::vector<std::string> notes = {
+      on_unfinished(comparison),      on_lost_lines(comparison),      on_data(comparison),
+      on_learning_rates(comparison),  on_repeated_seeds(comparison),  on_speedups(comparison),
+      on_few_evaluations(comparison), on_edges(comparison),           on_tuning(comparison),
+      on_tuned_options(comparison),   on_moving_averages(comparison), evaluation_cost(comparison.runs),
+      on_chance(comparison)};
   std::erase(notes, "");
   return notes;
 }

@@ -48,10 +48,11 @@ struct Variant {
   std::vector<std::string> option_tuning;  // "tau: 3 values, 20.0 s in 6 runs": what the values took that are not best
   bool chosen_by_test = false;             // chosen by test accuracy, because a validation accuracy was missing
 
-  std::vector<std::string> seeds;  // of the finished runs
+  std::vector<std::string> seeds;  // of the finished runs, each once; "" of a run that does not tell its seed
   std::size_t evaluations = 0;     // of the finished run that has fewest
 
-  // Estimates over finished runs; nothing if there are none. Accuracies are those at the end.
+  // Estimates over the seeds of finished runs, in the order of `seeds`; nothing if there are none. Accuracies are those
+  // at the end.
   std::optional<Estimate> accuracy, validation, seconds, samples, samples_per_second, bytes_per_rank;
   // Speed-up: samples/s divided by that of one rank with the same batch per rank. Efficiency: speed-up divided by the
   // number of ranks. Nothing if there is no such one-rank variant.

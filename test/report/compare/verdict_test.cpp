@@ -281,12 +281,28 @@ TEST(Notes, tell_of_a_best_tau_at_the_edge_but_not_of_tau_1) {
   EXPECT_EQ(edges(0.9, 0.8, 0.7), Texts());
 }
 
+// The same three runs again, as from another directory, make nothing surer.
+TEST(Verdict, counts_each_seed_once) {
+  const auto verdict = [](bool are_doubled) {
+    const MadeRuns place;
+    for (const std::string& copy : are_doubled ? Texts{"a", "b"} : Texts{"a"}) {
+      make_seeds(place, copy + "allreduce", {.ranks = 2, .accuracies = {0.5, 0.80}}, 3, 0.01);
+      make_seeds(place, copy + "easgd", {.communicator = "easgd", .ranks = 2, .accuracies = {0.5, 0.83}}, 3, 0.01);
+    }
+    return compare_runs(read_made(place), {}).verdict;
+  };
+  ASSERT_NE(verdict(false).at(0).find(", 3 seeds)"), std::string::npos) << verdict(false).at(0);
+  EXPECT_EQ(verdict(true), verdict(false));
+}
+
 TEST(Notes, warn_of_a_seed_that_stands_there_twice) {
   const MadeRuns place;
   make_run(place, "a", {.seed = 1, .accuracies = {0.8}});
   make_run(place, "b", {.seed = 1, .accuracies = {0.8}});
-  EXPECT_EQ(compare_runs(read_made(place), {}).notes.at(0),
-            "A seed stands there more than once, and runs of the same seed are not independent: allreduce.");
+  EXPECT_EQ(
+      compare_runs(read_made(place), {}).notes.at(0),
+      "A seed stands there more than once, and runs of the same seed are not independent, so their mean counts as "
+      "one: allreduce.");
 }
 
 }  // namespace
