@@ -124,12 +124,14 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
   });
   CompareRuns runs(job, train_line, grid, environment, output, budget_of(own), own.text("side-by-side") == "auto");
   runs.check();
+  PageWords words;  // of rank 0; read before hours of training
+  agree(job, [&] {
+    if (job.rank() == 0) words = read_page_words(own);
+  });
   if (own.flag("dry-run")) return runs.estimate();
   std::unique_ptr<DirectoryLock> lock;  // held by rank 0
-  PageWords words;                      // of rank 0; read before hours of training
   agree(job, [&] {
     if (job.rank() != 0) return;
-    words = read_page_words(own);
     lock = lock_output(own);
     prepare_output(own, grid.settings);
   });

@@ -65,11 +65,8 @@ void CompareRuns::estimate() {
   for (std::size_t number = 0; number < grid_.groups.size(); ++number) {
     const RunGroup& group = grid_.groups[number];
     const Cell cell = grid_.cell(number, group.rates.front(), 1);
-    const OptionValues values = parse(cell, {});
-    const CellOutcome trial =
-        run_together({cell}, [&](const Cell&) {
-          return std::vector<std::string>{"--max-steps=" + std::to_string(trial_steps(values)), "--evaluate-every=0"};
-        }).front();
+    const OptionValues values = parse(cell, outputs_of(cell));
+    const CellOutcome trial = run_together({cell}, trial_steps(values)).front();
     const double runs = static_cast<double>(group.rates.size()) + grid_.seeds - 1;
     if (trial.has_failed) {
       if (is_first()) std::printf("%-44s  %4.0f  diverges at once\n", printable(group.label()).c_str(), runs);

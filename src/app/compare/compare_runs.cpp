@@ -215,8 +215,8 @@ std::vector<std::size_t> CompareRuns::left_of(const std::vector<Cell>& cells) {
   return numbers_in(from_first(left));
 }
 
-// Carries out the runs at the same time, each in its own block of ranks.
-std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cells, const MoreWords& more) {
+// Carries out the runs, or trials of so many steps, at the same time, each in its own block of ranks.
+std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cells, std::int64_t trial_steps) {
   const int ranks = grid_.groups[cells.front().group].ranks, block = job_.rank() / ranks;
   const bool takes_part = block < static_cast<int>(cells.size());
   std::string outcome;
@@ -224,10 +224,14 @@ std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cell
   std::optional<LinesError> failure;
   if (const std::unique_ptr<Transport> part = job_.split(takes_part ? block : -1)) {
     const Cell& cell = cells[static_cast<std::size_t>(block)];
-    const OptionValues values = parse(cell, more(cell));
+    const OptionValues values = parse(cell, outputs_of(cell));
     try {
-      const RunSummary summary = run_training(
-          *part, line_, values, {.is_part = true, .output = output_, .warnings = &warnings, .checked = &inputs_.checked});
+      const RunSummary summary = run_training(*part, line_, values,
+                                              {.is_part = true,
+                                               .output = output_,
+                                               .warnings = &warnings,
+                                               .checked = &inputs_.checked,
+                                               .trial_steps = trial_steps});
       if (part->rank() == 0) outcome = summary_text(summary);
     } catch (const AgreedError& error) {
       if (error.code() != ExitCode::kDiverged) failure.emplace(with_front(cell.label + ": ", error, error.code()));
@@ -289,8 +293,7 @@ void CompareRuns::run(const std::vector<Cell>& cells, std::size_t of_all) {
          ++next)
       together.push_back(cells[left[next]]);
     const Clock::time_point start = Clock::now();
-    const std::vector<CellOutcome> outcomes =
-        run_together(together, [this](const Cell& cell) { return outputs_of(cell); });
+    const std::vector<CellOutcome> outcomes = run_together(together);
     seconds_running_ += std::chrono::duration<double>(Clock::now() - start).count();
     for (std::size_t i = 0; i < together.size(); ++i) tell(together[i], outcomes[i]);
   }

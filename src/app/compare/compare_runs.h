@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -58,7 +58,6 @@ class CompareRuns {
   void estimate();
 
  private:
-  using MoreWords = std::function<std::vector<std::string>(const Cell&)>;
   void require_same_runs();
   OptionValues parse(const Cell& cell, const std::vector<std::string>& more) const;
   std::vector<std::string> outputs_of(const Cell& cell) const;
@@ -66,7 +65,7 @@ class CompareRuns {
   std::string from_first(const std::string& text);
   std::optional<RunRecord> kept_run(const Cell& cell) const;
   std::vector<std::size_t> left_of(const std::vector<Cell>& cells);
-  std::vector<CellOutcome> run_together(const std::vector<Cell>& cells, const MoreWords& more);
+  std::vector<CellOutcome> run_together(const std::vector<Cell>& cells, std::int64_t trial_steps = 0);
   void tell(const Cell& cell, const CellOutcome& outcome);
   void warn(const std::vector<std::string>& warnings);  // lines must be printable
 

@@ -33,8 +33,8 @@ std::set<std::string> names_apart() {
 void compare(const OptionValues& own, Grid& grid, const char* const* environment) {
   keep_part(grid, own);
   ProgramRuns runs(grid, own, environment);
-  if (own.flag("dry-run")) return runs.show(grid.first_cells());
   const PageWords words = read_page_words(own);
+  if (own.flag("dry-run")) return runs.show(grid.first_cells());
   const std::unique_ptr<DirectoryLock> lock = lock_output(own);
   prepare_output(own, grid.settings);
   runs.run(grid.first_cells(), grid.count());

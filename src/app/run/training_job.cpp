@@ -192,6 +192,12 @@ void TrainingJob::plan_stop() {
     if (values_.has(option)) refuse_useless_stop(option);
 }
 
+void TrainingJob::shorten(std::int64_t steps) {
+  plan_.steps = std::min(plan_.steps, steps);
+  plan_.evaluate_every_steps = plan_.evaluations = plan_.stop_after_bytes = 0;
+  plan_.stop_at_accuracy = plan_.stop_at_loss = plan_.stop_after_seconds = 0;
+}
+
 bool TrainingJob::evaluates_only_at_end() const {
   const bool is_spread = plan_.evaluations > 1 && plan_.steps > 1;
   return !is_spread && (plan_.evaluate_every_steps <= 0 || plan_.evaluate_every_steps >= plan_.steps);

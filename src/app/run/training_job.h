@@ -34,6 +34,8 @@ class TrainingJob {
   void attach_device();
 
   void set_ranks_without_access(const std::vector<int>& ranks) { plan_.checkpoints.ranks_without_access = ranks; }
+  // For a trial: ends the run after so many steps, with an evaluation only there.
+  void shorten(std::int64_t steps);
   void diverge_together() { plan_.diverges_together = true; }
   void forget_fault() { plan_.fault = {}; }  // it was injected before the rollback
   void warn_of_lone_rank();
@@ -121,9 +123,9 @@ class TrainingJob {
   std::unique_ptr<Schedule> schedule_;
   std::string schedule_note_;  // a line of the card
   std::unique_ptr<Replica> replica_;
+  std::string initial_identity_;  // of --initial-parameters, on rank 0; "" if this run has not read them
   CommunicatorTraits traits_;
   std::optional<Attachment> attachment_;
-  std::string initial_identity_;  // of --initial-parameters, on rank 0; "" if this run has not read them
   std::unique_ptr<Communicator> communicator_;
   std::unique_ptr<ConsensusAverage> average_;
   TrainingPlan plan_;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "app/doctor/doctor_probes.h"
 #include "app/main/launch.h"
@@ -61,6 +62,17 @@ void check_outputs(const OptionValues& values) {
   }
 }
 
+// The options of a trial: those of its run, without those that write files.
+OptionValues without_files(const OptionValues& values) {
+  const std::set<std::string> of_files = {"run-dir", "checkpoint-dir", "trace", "tensorboard"};
+  OptionValues kept;
+  for (const auto& [name, entry] : values.entries()) {
+    kept.declare(entry.spec);
+    if (entry.is_set && !of_files.contains(name)) kept.set(name, entry.text, entry.source);
+  }
+  return kept;
+}
+
 class TrainingRun {
  public:
   TrainingRun(const CommandLine& line, const OptionValues& values, CountingTransport& transport,
@@ -89,6 +101,7 @@ class TrainingRun {
     } else {
       job_->warn_of_lone_rank();  // a comparison gives the same options to its runs of one rank
     }
+    if (context.trial_steps > 0) job_->shorten(context.trial_steps);
     if (context.rollbacks > 0) job_->forget_fault();
     const TrainingParts parts = job_->parts();
     require_same_training(transport, parts.replica.model, parts.data);
@@ -361,7 +374,7 @@ RunSummary run_training(Transport& bare, const CommandLine& line, const OptionVa
                         const TrainingContext& context) {
   // Comes first, as in refuse_to_run: a rank that could not read its options meets the other ranks in this agreement.
   agree(bare, [&] { check_outputs(given); });
-  OptionValues values = given;
+  OptionValues values = context.trial_steps > 0 ? without_files(given) : given;
   settle_checkpoint_directory(bare, values);
   RankGuard guard(bare, values, context.is_part);
   const DevicePlan device = choose_device(bare, values);

@@ -24,6 +24,9 @@ struct TrainingContext {
   std::vector<std::string>* warnings = nullptr;  // for a part: receives rank 0's warnings
   // For a part: the result of the last run's check of samples. Receives the result of this run.
   CheckedSamples* checked = nullptr;
+  // Above 0: a trial of so many steps of the run that the options describe. It leaves no files, evaluates only at its
+  // end, and refuses what the run would refuse as it begins.
+  std::int64_t trial_steps = 0;
   std::int64_t rollbacks = 0;  // how often the run went back to a checkpoint; this training begins from it
 };
 

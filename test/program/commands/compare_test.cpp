@@ -349,6 +349,25 @@ TEST(Compare, of_a_dry_run_counts_the_samples_of_short_steps) {
   expect_output(0, Place().eave(words), {"allreduce, 2 ranks, batch 250                    1        199 "});
 }
 
+TEST(Compare, of_a_dry_run_refuses_what_the_runs_refuse_and_nothing_else) {
+  const Place place;
+  const std::string words = grid("--ranks 2 --seeds 1 --transport threads ");
+  for (const std::string more :
+       {"--stop-at-accuracy 0.1", "--checkpoint off", "--trace", "--tensorboard", "--evaluations 3",
+        "--evaluations 3 --evaluate-workers off", "--evaluate-every 0.5 --stop-at-loss 0.1"}) {
+    expect_end(0, place.eave(words + more + " --dry-run"));
+    EXPECT_FALSE(fs::exists(place.path() / "all")) << more;
+    expect_end(0, place.eave(words + more));
+    fs::remove_all(place.path() / "all");
+  }
+  for (const auto& [more, code] : {std::pair("--notes nosuch", 66), std::pair("--stop-at-loss 1 --evaluations 1", 64),
+                                   std::pair("--keep 2", 64)}) {
+    expect_end(code, place.eave(words + more + " --dry-run"));
+    expect_end(code, place.eave(words + more));
+    fs::remove_all(place.path() / "all");
+  }
+}
+
 TEST(Compare, refuses_wrong_options_before_the_first_run) {
   const Place place;
   const std::vector<std::pair<std::string, std::string>> cases = {
