@@ -35,6 +35,7 @@ Part part_of(const OptionValues& own) {
 }
 
 constexpr const char* kSettingsFile = "comparison.json";  // the settings that all runs in a directory share
+constexpr const char* kSettingsLock = "compare-settings.lock";
 
 // Whether a file may come from another part that has just begun: a lock, or settings that it is writing.
 bool is_of_a_beginning(const std::filesystem::path& path) {
@@ -58,13 +59,25 @@ void refuse_foreign(const std::filesystem::path& path) {
               "--output " + path.string() + ": holds files and no run; choose another directory");
 }
 
-void write_or_compare_settings(const std::filesystem::path& path, const Settings& common) {
+// Whether another part of the comparison is at work in the directory, or a run is there. If not, the settings there are
+// those of a comparison that was refused before its first run.
+bool has_begun(const std::filesystem::path& path, const std::string& own_lock) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_lock = name.starts_with("compare") && name.ends_with(".lock");
+    if (holds_run(entry.path()) || (is_lock && name != kSettingsLock && name != own_lock)) return true;
+  }
+  return false;
+}
+
+void write_or_compare_settings(const std::filesystem::path& path, const Settings& common, const std::string& own_lock) {
   constexpr std::chrono::seconds kMostPatience{60};
   const std::filesystem::path file = path / kSettingsFile;
   const std::map<std::string, std::string> mine(common.begin(), common.end());
-  const DirectoryLock turn(path, "compare-settings.lock", "--output " + path.string(), kMostPatience);
+  const DirectoryLock turn(path, kSettingsLock, "--output " + path.string(), kMostPatience);
   std::error_code error;
-  if (std::filesystem::exists(file, error)) {
+  if (std::filesystem::exists(file, error) && has_begun(path, own_lock)) {
     return require_same_comparison(read_config(file), mine, path.string());
   }
   write_config(OutputFolder(path) / kSettingsFile, mine);
@@ -105,7 +118,7 @@ std::unique_ptr<DirectoryLock> lock_output(const OptionValues& own) {
 
 void prepare_output(const OptionValues& own, const Settings& common) {
   const std::filesystem::path path = own.text("output");
-  write_or_compare_settings(path, common);
+  write_or_compare_settings(path, common, lock_name(own));
   if (!own.has("part")) remove_output(OutputFolder(path) / kPage);  // the page exists only when all runs are done
 }
 

@@ -20,8 +20,8 @@ std::unique_ptr<DirectoryLock> lock_output(const OptionValues& own);
 
 // Removes the page of an earlier comparison, and writes the settings that all runs share, or compares them with those
 // that are there. Methods, ranks, batches, rates and seeds may be added to a comparison later; shared settings may not
-// change. If several parts begin together, one of them writes the file, and the others compare. Throws
-// Error(kConfiguration).
+// change once a run is there. If several parts begin together, one of them writes the file, and the others compare.
+// Throws Error(kConfiguration).
 void prepare_output(const OptionValues& own, const Settings& common);
 
 // Prints the tables and writes the page, or says how to do so when all parts are done.

@@ -174,6 +174,15 @@ TEST(Compare, refuses_to_keep_runs_that_began_from_other_parameters) {
   expect_end(78, place.eave(words), {"other parameters: the content of --initial-parameters start has changed"});
 }
 
+// The crop is larger than the images, which only the first run finds.
+TEST(Compare, that_was_refused_before_its_first_run_does_not_bind_the_next) {
+  const Place place;
+  const std::string words = grid("--ranks 2 --seeds 1 --transport threads ");
+  expect_end(78, place.eave(words + "--crop 12"), {"does not fit into images"});
+  expect_end(0, place.eave(words));
+  expect_end(78, place.eave(words + "--crop 6"), {"--crop"});
+}
+
 // Comparisons of an older eave evaluated once an epoch, and said nothing of it in their settings.
 TEST(Compare, keeps_the_runs_of_an_older_comparison) {
   const Place place;
