@@ -28,6 +28,16 @@ std::string on_unfinished(const Comparison& comparison) {
   return names.empty() ? "" : "Not finished, and in no mean: " + listed(names) + ".";
 }
 
+std::string on_lost_lines(const Comparison& comparison) {
+  std::vector<std::string> names;
+  for (const RunRecord& run : comparison.runs)
+    if (run.lost_lines > 0) names.push_back(run.name + " (" + count_text(run.lost_lines, "line") + ")");
+  if (names.empty()) return "";
+  return "Lines of metrics.jsonl are missing, because the run could not write them, so its curves, its shares of time "
+         "and its costs to the target are coarse or wrong: " +
+         listed(names) + ".";
+}
+
 std::string on_data(const Comparison& comparison) {
   std::set<std::string> data;
   for (const Variant& variant : comparison.variants) {

@@ -223,6 +223,7 @@ void MetricsConsistency::take(const FailureLine&, std::size_t number) {
   ended_ = number;
 }
 
+void MetricsConsistency::take(const LostLines&, std::size_t) { require_running(); }
 void MetricsConsistency::take(const OtherLine&, std::size_t) { require_running(); }
 
 }  // namespace eave

@@ -31,6 +31,7 @@ struct HeaderLine {
 };
 
 struct FailureLine;
+struct LostLines;
 struct OtherLine;
 
 // Whole lines may be missing (--log-every, a full disk), so sums over lines are compared with the end as lower bounds.
@@ -43,6 +44,7 @@ class MetricsConsistency {
   void take(const EvaluationRecord& evaluation, std::size_t number);
   void take(const RunSummary& end, std::size_t number);
   void take(const FailureLine& failure, std::size_t number);
+  void take(const LostLines& lost, std::size_t number);
   void take(const OtherLine& other, std::size_t number);
 
   const HeaderLine* header() const { return header_ ? &*header_ : nullptr; }  // the last one

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/formats/strict_json.h"
+#include "base/options/number_text.h"
 #include "report/record/json.h"
 #include "report/record/json_fields.h"
 #include "report/record/metric.h"
@@ -26,9 +27,9 @@ HeaderLine header_from(const Json& object) {
   fields.take_if_there("test_labels", header.test_labels);
   fields.take_if_there("tokens_per_sample", header.tokens_per_sample);
   fields.take("classes", header.classes);
-  for (const Json& row : fields.list("ranks")) {
   fields.take_if_there("data_identity", header.data_identity);
   fields.take_if_there("initial_identity", header.initial_identity);
+  for (const Json& row : fields.list("ranks")) {
     const JsonFields rank(row, "ranks[].");
     HeaderRank& each = header.ranks.emplace_back();
     rank.take("rank", each.rank);
@@ -48,7 +49,19 @@ FailureLine failure_from(const Json& object) {
   return failure;
 }
 
+LostLines lost_from(const Json& object) {
+  check_ranges(object, "lost");
+  LostLines lost;
+  JsonFields(object).take("lines", lost.lines);
+  return lost;
+}
+
 }  // namespace
+
+std::string lost_lines_text(std::int64_t lines) {
+  return count_text(lines, "line") + " of metrics.jsonl " + (lines == 1 ? "is" : "are") +
+         " missing, because the run could not write " + (lines == 1 ? "it" : "them");
+}
 
 MetricsLine MetricsParser::parse(std::string_view line) const {
   if (const std::optional<StepLine> step = step_line(line); step && header()) {
@@ -65,6 +78,7 @@ MetricsLine MetricsParser::parse(std::string_view line) const {
   if (type == "evaluation") return evaluation_from(object);
   if (type == "end") return summary_from(object);
   if (type == "failure") return failure_from(object);
+  if (type == "lost") return lost_from(object);
   check_ranges(object, type);
   return OtherLine();
 }

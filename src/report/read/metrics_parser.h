@@ -20,9 +20,15 @@ struct FailureLine {
   int code = 0;
   std::string message;
 };
-struct OtherLine {};  // a "lost" line, or a type that this eave does not know
+struct LostLines {
+  std::int64_t lines = 0;
+};
+struct OtherLine {};  // a type that this eave does not know
 
-using MetricsLine = std::variant<OtherLine, HeaderLine, StepLine, EvaluationRecord, RunSummary, FailureLine>;
+// "3 lines of metrics.jsonl are missing, ..."
+std::string lost_lines_text(std::int64_t lines);
+
+using MetricsLine = std::variant<OtherLine, HeaderLine, StepLine, EvaluationRecord, RunSummary, FailureLine, LostLines>;
 
 class MetricsParser {
  public:

@@ -98,6 +98,13 @@ class MetricsReading {
     run_.evaluations.push_back(point);
   }
 
+  // The line of the last evaluation may be lost, but the end repeats it.
+  void add_lost_evaluation(const RunSummary& end) {
+    const bool has_it = !run_.evaluations.empty() && run_.evaluations.back().record.step == end.evaluation.step;
+    if (run_.lost_lines == 0 || has_it) return;
+    run_.evaluations.push_back({end.evaluation, static_cast<double>(end.bytes_per_rank)});
+  }
+
   void drop_every_other_evaluation() {
     for (std::size_t i = 0; 2 * i + 1 < run_.evaluations.size(); ++i) run_.evaluations[i] = run_.evaluations[2 * i + 1];
     run_.evaluations.resize(run_.evaluations.size() / 2);
@@ -105,6 +112,7 @@ class MetricsReading {
 
   void read(const RunSummary& end) {
     run_.summary = end;
+    add_lost_evaluation(end);
     run_.end = RunEnd::kFinished;
     run_.why.clear();
   }
@@ -115,6 +123,7 @@ class MetricsReading {
     run_.why = failure.message;
   }
 
+  void read(const LostLines& lost) { run_.lost_lines += lost.lines; }
   void read(const OtherLine&) {}
 
   TimeShares shares() const {

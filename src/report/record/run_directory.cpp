@@ -176,6 +176,7 @@ class KeptReading {
   bool is_kept(const RunSummary&) const { return false; }
   bool is_kept(const FailureLine&) const { return false; }
   bool is_kept(const HeaderLine&) const { return true; }
+  bool is_kept(const LostLines&) const { return true; }
   bool is_kept(const OtherLine&) const { return true; }
 
   void note(const Json::exception& error) {

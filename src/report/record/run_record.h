@@ -45,7 +45,8 @@ struct RunRecord {
   int ranks = 0, workers = 0;                   // all ranks, and those that train
   std::string device;                           // of rank 0
   RunEnd end = RunEnd::kInterrupted;
-  std::string why;  // why the run did not finish; "" if it did
+  std::string why;              // why the run did not finish; "" if it did
+  std::int64_t lost_lines = 0;  // that the run could not write
   std::vector<StepPoint> steps;
   std::vector<EvaluationPoint> evaluations;
   TimeShares shares;

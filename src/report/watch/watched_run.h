@@ -61,6 +61,7 @@ class WatchedRun {
   void take(const EvaluationRecord& record) { evaluations_.push_back(record); }
   void take(const RunSummary& end) { end_ = end; }
   void take(const FailureLine& failure) { failure_ = failure; }
+  void take(const LostLines&) {}
   void take(const OtherLine&) {}
   std::map<std::string, std::string> config_;
   std::string communicator_, model_;

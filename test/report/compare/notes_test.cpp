@@ -86,5 +86,21 @@ TEST(InitialParameters, tell_runs_apart_if_the_file_was_replaced) {
   EXPECT_EQ(compare_runs(read_made(place), {}).differing, std::vector<std::string>{"initial-identity"});
 }
 
+// The last evaluation is lost, but stands in the end too.
+TEST(LostLines, are_told_and_the_end_counts) {
+  const MadeRuns place;
+  make_run(place, "run", {.accuracies = {0.5, 0.8}});
+  std::string metrics = place.read("run/metrics.jsonl");
+  const std::size_t evaluation = metrics.rfind("{\"type\":\"evaluation\""), end = metrics.rfind("{\"type\":\"end\"");
+  metrics.replace(evaluation, end - evaluation, "{\"type\":\"lost\",\"lines\":1}\n");
+  place.write("run/metrics.jsonl", metrics);
+  const Comparison comparison = compare_runs(read_made(place), {});
+  ASSERT_EQ(comparison.runs.at(0).evaluations.size(), 2u);
+  EXPECT_EQ(comparison.runs[0].evaluations[1].record.center.accuracy, 0.8);
+  EXPECT_EQ(comparison.notes.at(0),
+            "Lines of metrics.jsonl are missing, because the run could not write them, so its curves, its shares of "
+            "time and its costs to the target are coarse or wrong: run (1 line).");
+}
+
 }  // namespace
 }  // namespace eave
