@@ -152,6 +152,49 @@ TEST_F(Watching, tells_how_far_a_run_is_that_a_budget_ends) {
   }
 }
 
+RunSummary end_of(std::int64_t steps) {
+  RunSummary end;
+  end.communicator = "easgd";
+  end.model = "mlp";
+  end.data = "mnist";
+  end.ranks = end.workers = 2;
+  end.steps = steps;
+  end.samples = 100 * steps;
+  end.epochs = static_cast<double>(steps) / 10;
+  end.seconds = static_cast<double>(steps) / 2;
+  end.samples_per_second = 200;
+  end.bytes_per_rank = 8 * steps;
+  end.evaluation = evaluation(end.epochs, 0.5);
+  return end;
+}
+
+// Steps 41 to 80 were lost on a full disk.
+TEST_F(Watching, says_that_a_run_has_ended_and_why_and_takes_its_state_from_the_end) {
+  const auto screen = [this](const std::string& run, const std::map<std::string, std::string>& config) {
+    begin(run, config);
+    step(run, 0, 1, 40);
+    append(run + "/metrics.jsonl", "{\"type\":\"lost\",\"lines\":80}\n");
+    MetricsWriter(file(run)).write_end(end_of(80));
+    RunFollower follower(place / run);
+    follower.poll();
+    EXPECT_EQ(follower.run().gaps(), "80 lines of metrics.jsonl are missing, because the run could not write them");
+    return watch_screen("run", follower.run(), {80, 24, false, WatchPlot::kOff}).at(1);
+  };
+  const std::map<std::string, std::string> config = {{"epochs", "1000"}, {"data", "mnist"}};
+  const auto with = [&](const std::string& option, const std::string& value) {
+    std::map<std::string, std::string> more = config;
+    more[option] = value;
+    return more;
+  };
+  EXPECT_EQ(screen("time", with("stop-after-time", "40s")),
+            "ended by --stop-after-time 40s  epoch 8.00 of 1000  step 80");
+  EXPECT_EQ(screen("loss", with("stop-at-loss", "0.5")), "ended by --stop-at-loss 0.5  epoch 8.00 of 1000  step 80");
+  EXPECT_EQ(screen("bytes", with("stop-after-bytes", "640B")),
+            "ended by --stop-after-bytes 640B  epoch 8.00 of 1000  step 80");
+  EXPECT_EQ(screen("whole", {{"epochs", "8"}, {"data", "mnist"}, {"stop-at-accuracy", "0.9"}}),
+            "ended  epoch 8.00 of 8  step 80");
+}
+
 // The last ten seconds are the steps 21 to 40.
 TEST_F(Watching, tells_means_of_the_last_ten_seconds) {
   begin("run", {});

@@ -193,7 +193,7 @@ class Watch {
                                                " yet; name the --run-dir of one, or leave out --once to wait for it");
     const TerminalSize size = request_.terminal.columns > 0 ? request_.terminal : TerminalSize{80, 40};
     for (const std::string& line : lines(size)) std::printf("%s\n", line.c_str());
-    for (const std::string& note : {shown_text(newest().damage(), is_utf8_), quiet_line()}) {
+    for (const std::string& note : {shown_text(newest().gaps(), is_utf8_), quiet_line()}) {
       if (!note.empty()) std::printf("%s\n", note.c_str());
     }
     if (newest().failure()) std::printf("%s\n", describe_failure().c_str());
@@ -215,9 +215,9 @@ class Watch {
     } else {
       const std::string quiet = quiet_line();
       const bool waits = !runs_.is_one() && newest().has_ended();
-      const std::string damage = shown_text(newest().damage(), is_utf8_);
-      all = lines({size.columns, size.rows - (damage.empty() ? 2 : 3)});
-      if (!damage.empty()) all.push_back(damage);
+      const std::string gaps = shown_text(newest().gaps(), is_utf8_);
+      all = lines({size.columns, size.rows - (gaps.empty() ? 2 : 3)});
+      if (!gaps.empty()) all.push_back(gaps);
       all.push_back(waits ? "waits for the next run; Ctrl-C ends" : quiet);
       if (all.back().empty()) all.pop_back();
     }
@@ -260,9 +260,9 @@ class Watch {
     beginnings_ = runs_.follower().beginnings();
     for (; told_ < run.evaluations().size(); ++told_)
       std::printf("%s\n", evaluation_line(run.evaluations()[told_]).c_str());
-    if (told_damage_ != run.damage()) {
-      told_damage_ = run.damage();
-      if (!told_damage_.empty()) std::printf("%s\n", shown_text(told_damage_, is_utf8_).c_str());
+    if (told_gaps_ != run.gaps()) {
+      told_gaps_ = run.gaps();
+      if (!told_gaps_.empty()) std::printf("%s\n", shown_text(told_gaps_, is_utf8_).c_str());
     }
     shown_end_ = run.has_ended();
     if (had_ended || !shown_end_ || runs_.is_one()) return;
@@ -305,7 +305,7 @@ class Watch {
   WatchedRuns runs_;
   Screen screen_;
   std::string shown_;
-  std::string told_damage_;
+  std::string told_gaps_;
   bool shown_end_ = false;
   int beginnings_ = 0;
   std::size_t told_ = 0;

@@ -60,6 +60,28 @@ std::string bar(double share, int width) {
          whole_percent(share);
 }
 
+// "ended by --stop-after-time 60s"; "ended" if the run came to its planned end.
+std::string how_it_ended(const WatchedRun& run) {
+  if (!run.end()) return "failed";
+  const RunSummary& end = *run.end();
+  const ModelScore& model = end.evaluation.center;
+  const auto by = [&](const char* option, const auto& limit, const auto& is_met) -> std::string {
+    return limit.value && is_met(static_cast<double>(*limit.value))
+               ? std::string(" by --") + option + " " + run.setting(option)
+               : "";
+  };
+  const auto text = [&](const char* option) { return run.setting(option); };
+  for (const std::string& why :
+       {by("stop-at-accuracy", read_real(text("stop-at-accuracy")),
+           [&](double most) { return model.accuracy >= most; }),
+        by("stop-at-loss", read_real(text("stop-at-loss")), [&](double least) { return model.loss <= least; }),
+        by("stop-after-time", read_seconds(text("stop-after-time")), [&](double most) { return end.seconds >= most; }),
+        by("stop-after-bytes", read_bytes(text("stop-after-bytes")),
+           [&](double most) { return static_cast<double>(end.bytes_per_rank) >= most; })})
+    if (!why.empty()) return "ended" + why;
+  return "ended";
+}
+
 Texts speeds(const WatchedRun& run) {
   const RecentSteps recent = run.recent();
   return {std::isfinite(recent.loss) ? "loss " + loss_text(recent.loss) : "loss not known",
@@ -176,7 +198,7 @@ Texts heading(const std::string& name, const WatchedRun& run, int columns) {
     lines.emplace_back("no step yet");
     return lines;
   }
-  Texts parts = {bar(run.share_done(), columns < 60 ? 12 : 24)};
+  Texts parts = {run.has_ended() ? how_it_ended(run) : bar(run.share_done(), columns < 60 ? 12 : 24)};
   for (const std::string& part : position(run)) parts.push_back(part);
   parts.push_back(time_left(run));
   add_wrapped(lines, parts, columns);

@@ -85,11 +85,26 @@ std::string WatchedRun::damage() const {
          " left out; " + (damaged_ == 1 ? "" : "the first, ") + first_damage_ + kPutBack;
 }
 
+std::string WatchedRun::gaps() const {
+  const std::string damage = this->damage();
+  if (lost_ == 0) return damage;
+  return (damage.empty() ? "" : damage + "; ") + lost_lines_text(lost_);
+}
+
+void WatchedRun::take(const RunSummary& end) {
+  end_ = end;
+  last_.step = end.steps;
+  last_.samples = end.samples;
+  last_.epoch = end.epochs;
+  last_.seconds = end.seconds;
+}
+
 // Only rank 0's lines count: those of other ranks are written late.
 void WatchedRun::take(const StepLine& line) {
   if (line[StepLine::kRank] != 0) return;
   const StepRecord record = record_of(line);
   last_ = record;
+  bytes_ += line[StepLine::kBytes];
   losses_.add({record.seconds, static_cast<double>(record.step), record.epoch, 0, record.loss});
   if (recent_.empty()) recent_.emplace_back();
   recent_.push_back(record);
@@ -104,7 +119,6 @@ RecentSteps WatchedRun::recent() const {
     const StepRecord& record = recent_[i];
     recent.computing += record.computing;
     recent.exchanging += record.exchanging;
-  bytes_ += line[StepLine::kBytes];
     recent.waiting += record.waiting;
     recent.loading += record.loading;
     if (!std::isfinite(record.loss)) continue;
@@ -112,8 +126,9 @@ RecentSteps WatchedRun::recent() const {
     ++losses;
   }
   recent.loss = losses > 0 ? recent.loss / losses : std::nan("");
-  recent.seconds = std::max(last_.seconds - recent_.front().seconds, 1e-9);
-  recent.samples_per_second = static_cast<double>(last_.samples - recent_.front().samples) / recent.seconds;
+  const StepRecord& first = recent_.front();
+  recent.seconds = std::max(recent_.back().seconds - first.seconds, 1e-9);
+  recent.samples_per_second = static_cast<double>(recent_.back().samples - first.samples) / recent.seconds;
   for (double* const time : {&recent.computing, &recent.exchanging, &recent.waiting, &recent.loading})
     *time = std::min(*time / recent.seconds, 10.0);
   return recent;
@@ -144,6 +159,8 @@ double WatchedRun::share_done() const {
   count(last_.epoch, number_in(config_, "epochs"));
   count(static_cast<double>(last_.step), number_in(config_, "max-steps"));
   count(static_cast<double>(last_.samples), number_in(config_, "max-samples"));
+  count(last_.seconds, read_seconds(setting("stop-after-time")).value.value_or(0));
+  count(bytes_, static_cast<double>(read_bytes(setting("stop-after-bytes")).value.value_or(0)));
   return share;
 }
 
@@ -153,5 +170,3 @@ double WatchedRun::seconds_left() const {
 }
 
 }  // namespace eave
-  count(last_.seconds, read_seconds(setting("stop-after-time")).value.value_or(0));
-  count(bytes_, static_cast<double>(read_bytes(setting("stop-after-bytes")).value.value_or(0)));

@@ -29,6 +29,8 @@ class WatchedRun {
   void take(const std::string& line);
   // "2 lines are left out; the first, line 7: ..."; "" if there are none.
   std::string damage() const;
+  // damage(), and how many lines the run could not write; "" if no line is missing.
+  std::string gaps() const;
 
   bool has_begun() const { return ranks_ > 0; }  // its header has been read
   bool has_ended() const { return end_ || failure_; }
@@ -39,7 +41,9 @@ class WatchedRun {
   int ranks() const { return ranks_; }
   std::int64_t tokens_per_sample() const { return tokens_per_sample_; }  // 0 if samples are not text
 
-  const StepRecord& last() const { return last_; }  // of rank 0; step 0 before the first
+  // Rank 0's last step; step 0 before the first. When the run has finished, its steps, epoch, samples and seconds are
+  // those of the end.
+  const StepRecord& last() const { return last_; }
   RecentSteps recent() const;
   std::vector<PlotPoint> losses() const;      // of rank 0, by epoch
   std::vector<PlotPoint> accuracies() const;  // of the consensus, in percent, or its metric; by epoch
@@ -59,9 +63,9 @@ class WatchedRun {
   void take(const HeaderLine& header);
   void take(const StepLine& line);
   void take(const EvaluationRecord& record) { evaluations_.push_back(record); }
-  void take(const RunSummary& end) { end_ = end; }
+  void take(const RunSummary& end);
   void take(const FailureLine& failure) { failure_ = failure; }
-  void take(const LostLines&) {}
+  void take(const LostLines& lost) { lost_ += lost.lines; }
   void take(const OtherLine&) {}
   std::map<std::string, std::string> config_;
   std::string communicator_, model_;
@@ -69,14 +73,14 @@ class WatchedRun {
   std::int64_t tokens_per_sample_ = 0;
   int ranks_ = 0, headers_ = 0;
   StepRecord last_;
+  double bytes_ = 0;               // sent by rank 0
   std::deque<StepRecord> recent_;  // the first record marks the begin of the time
   LossCurve losses_{1000};
   std::vector<EvaluationRecord> evaluations_;
   std::optional<RunSummary> end_;
   std::optional<FailureLine> failure_;
-  double bytes_ = 0;               // sent by rank 0
   MetricsParser lines_;
-  std::int64_t damaged_ = 0;
+  std::int64_t damaged_ = 0, lost_ = 0;
   std::string first_damage_;
 };
 
