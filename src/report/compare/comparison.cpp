@@ -109,11 +109,11 @@ std::optional<double> common_target(const Metric& metric, const std::vector<Vari
   return percent / 100;
 }
 
-// A perplexity of text is an exp, so its interval is that of the loss.
+// A perplexity of text is exp(loss), so its interval is that of the loss, which is never below 0.
 ValueRange range_of_scores(const std::vector<RunRecord>& runs) {
   if (runs.empty()) return ValueRange::kAny;
   if (is_accuracy(runs.front().metric)) return ValueRange::kShare;
-  return runs.front().tokens_per_sample > 0 ? ValueRange::kPositive : ValueRange::kAny;
+  return runs.front().tokens_per_sample > 0 ? ValueRange::kFromOne : ValueRange::kAny;
 }
 
 std::size_t fewest_evaluations(const Variant& variant, const std::vector<RunRecord>& runs) {

@@ -49,11 +49,14 @@ Estimate estimate(const std::vector<double>& values, ValueRange range) {
   if (result.n == 1) return result;
   result.deviation = deviation_of(values);
   const bool is_positive = std::ranges::all_of(values, [](double value) { return value > 0; });
-  if (range == ValueRange::kPositive && is_positive && result.deviation > 0) {
+  const bool is_ratio = range == ValueRange::kPositive || range == ValueRange::kFromOne;
+  if (is_ratio && is_positive && result.deviation > 0) {
     std::vector<double> logarithms;
     for (const double value : values) logarithms.push_back(std::log(value));
     const double factor = std::exp(std::min(half_width(logarithms), 300.0));  // finite
-    result.low = result.mean / factor;
+    // The interval of exp(loss) is exp of the loss's, of which the part below a loss of 0 is impossible.
+    const double least = range == ValueRange::kFromOne ? std::min(1.0, result.mean) : 0;
+    result.low = std::max(result.mean / factor, least);
     result.high = result.mean * factor;
     return result;
   }

@@ -71,6 +71,15 @@ TEST(Estimate, of_values_above_0_has_an_interval_that_never_reaches_0) {
   EXPECT_GT(*value.low, 0);
 }
 
+// The interval of 1 and 100 would begin at 0.0...; exp of a loss is never below 1.
+TEST(Estimate, of_values_from_1_up_is_cut_at_1) {
+  const Estimate usual = estimate({1, 100}, ValueRange::kPositive), cut = estimate({1, 100}, ValueRange::kFromOne);
+  EXPECT_LT(*usual.low, 1);
+  EXPECT_EQ(*cut.low, 1);
+  EXPECT_EQ(*cut.high, *usual.high);
+  EXPECT_EQ(estimate({50, 60}, ValueRange::kFromOne).low, estimate({50, 60}, ValueRange::kPositive).low);
+}
+
 TEST(Estimate, of_values_that_may_be_0_has_no_interval_below_0) {
   EXPECT_EQ(estimate({0, 1}, ValueRange::kPositive).low, 0);
   EXPECT_EQ(estimate({0, 0}, ValueRange::kPositive).high, 0);
