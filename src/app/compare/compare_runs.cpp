@@ -34,10 +34,19 @@ using Clock = std::chrono::steady_clock;
 
 // Checks those options of a run that can be checked before it begins.
 void check_values(const OptionValues& values, int ranks) {
-  count_workers(find_kind(communicator_kinds(), values.text("communicator")), values, ranks);
-  Schedule(values, 1 << 20, 1 << 20, 1);
+  const CommunicatorKind& kind = find_kind(communicator_kinds(), values.text("communicator"));
+  count_workers(kind, values, ranks);
+  Schedule(values, 1 << 20, 1 << 20, kind.traits.averages_gradients ? 1 : 0);
   values.real("epochs");
   values.real("evaluate-every");
+}
+
+// An error in the options of a run. If an option suits only some methods, says how to give it to one of them.
+LinesError error_of_cell(const Cell& cell, const Error& error) {
+  std::vector<std::string> lines = message_lines_of(with_front(cell.label + ": ", error, error.code()));
+  if (lines.front().find("has no effect") != std::string::npos)
+    lines.back() += ". What not all methods have stands behind theirs: --communicators easgd:tau=10";
+  return {error.code(), lines};
 }
 
 // Reads the run as the report will. Throws if it has finished, but its metrics lack the end.
@@ -128,10 +137,7 @@ OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>
     require_loaded(values);
     return values;
   } catch (const Error& error) {
-    std::vector<std::string> lines = message_lines_of(with_front(cell.label + ": ", error, error.code()));
-    if (lines.front().find("has no effect with") != std::string::npos)
-      lines.back() += ". What not all methods have stands behind theirs: --communicators easgd:tau=10";
-    throw LinesError(error.code(), lines);
+    throw error_of_cell(cell, error);
   }
 }
 
@@ -157,7 +163,7 @@ void CompareRuns::check() {
         check_values(values, group.ranks);
         require_budget_alone(budget_, values);
       } catch (const Error& error) {
-        throw with_front(cell.label + ": ", error, error.code());
+        throw error_of_cell(cell, error);
       }
     }
     refuse_equal_runs(cells);

@@ -386,7 +386,8 @@ TEST(Compare, refuses_wrong_options_before_the_first_run) {
       {"--communicators easgd-async:center-ranks=2 --ranks 2 --transport threads", "center-ranks"},
       {"--modle lenet --transport threads", "did you mean --model"},
       {"--communicators easgt --transport threads", "easgt"},
-      {"--communicators easgd:tau=10,easgd --transport threads", "names easgd twice with the same settings"}};
+      {"--communicators easgd:tau=10,easgd --transport threads", "names easgd twice with the same settings"},
+      {"--lr-scaling linear --transport threads", "behind theirs: --communicators"}};
   for (const auto& [words, text] : cases) {
     expect_end(64, place.eave(grid(words)), {text});
     EXPECT_FALSE(fs::exists(place.path() / "all"));
