@@ -15,17 +15,14 @@
 #include "app/run/run_settings.h"
 #include "app/run/training_run.h"
 #include "base/host.h"
-#include "base/options/number_text.h"
 #include "base/printable.h"
 #include "eave/agreement.h"
 #include "eave/communicator.h"
 #include "eave/optimizer.h"
 #include "report/read/run_reader.h"
 #include "report/record/config.h"
-#include "report/record/metric.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
-#include "report/text/terminal.h"
 
 namespace eave {
 namespace {
@@ -119,7 +116,8 @@ CompareRuns::CompareRuns(Transport& job, const CommandLine& train_line, const Gr
       output_(std::move(output)),
       hosts_(job.all_gather(host_name())),
       budget_(std::move(budget)),
-      side_by_side_(side_by_side) {}
+      side_by_side_(side_by_side),
+      progress_(grid, job.rank() == 0) {}
 
 std::vector<std::string> CompareRuns::outputs_of(const Cell& cell) const {
   return {"--run-dir=" + (output_ / cell.name).string(), "--overwrite=on", "--checkpoint=off"};
@@ -267,30 +265,9 @@ void CompareRuns::warn(const std::vector<std::string>& warnings) {
   }
 }
 
-void CompareRuns::tell(const Cell& cell, const CellOutcome& outcome) {
-  ++told_;
-  ++runs_;
-  if (!is_first()) return;
-  const EvaluationRecord& last = outcome.summary.evaluation;
-  const std::string what = outcome.has_failed
-                               ? "diverged"
-                               : format("%8s in %s", score_text(last.metric, last.center.accuracy).c_str(),
-                                        clock_text(outcome.summary.seconds).c_str());
-  const double left = seconds_running_ / static_cast<double>(runs_) * static_cast<double>(of_all_ - told_);
-  std::printf("%3zu of %zu  %-60s  %s%s\n", told_, of_all_, printable(cell.label).c_str(), what.c_str(),
-              told_ < of_all_ ? ("; about " + clock_text(left) + " to go").c_str() : "");
-  std::fflush(stdout);
-}
-
 void CompareRuns::run(const std::vector<Cell>& cells, std::size_t of_all) {
-  of_all_ = of_all;
   const std::vector<std::size_t> left = left_of(cells);
-  told_ += cells.size() - left.size();
-  if (is_first() && left.size() < cells.size()) {
-    const std::size_t kept = cells.size() - left.size();
-    std::printf("%zu of %s %s\n", kept, count_text(static_cast<std::int64_t>(cells.size()), "run").c_str(),
-                cells.size() == 1 ? "was done before and is kept" : "were done before and are kept");
-  }
+  progress_.begin(of_all, cells.size() - left.size(), cells.size());
   for (std::size_t next = 0; next < left.size();) {
     const int ranks = grid_.groups[cells[left[next]].group].ranks;
     const auto blocks = static_cast<std::size_t>(side_by_side_ ? blocks_side_by_side(hosts_, ranks) : 1);
@@ -300,8 +277,8 @@ void CompareRuns::run(const std::vector<Cell>& cells, std::size_t of_all) {
       together.push_back(cells[left[next]]);
     const Clock::time_point start = Clock::now();
     const std::vector<CellOutcome> outcomes = run_together(together);
-    seconds_running_ += std::chrono::duration<double>(Clock::now() - start).count();
-    for (std::size_t i = 0; i < together.size(); ++i) tell(together[i], outcomes[i]);
+    progress_.add_time(std::chrono::duration<double>(Clock::now() - start).count(), together.size());
+    for (std::size_t i = 0; i < together.size(); ++i) progress_.tell(together[i], outcomes[i]);
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "app/compare/compare_grid.h"
 #include "app/compare/compare_inputs.h"
+#include "app/compare/compare_progress.h"
 #include "app/compare/compare_widening.h"
 #include "eave/options.h"
 #include "eave/recorder.h"
@@ -27,13 +28,6 @@ int blocks_side_by_side(const std::vector<std::string>& hosts, int ranks);
 // this one. Options that only name files, and how a run is watched, may differ.
 void require_same_comparison(const std::map<std::string, std::string>& saved,
                              const std::map<std::string, std::string>& mine, const std::string& place);
-
-// How a run ended.
-struct CellOutcome {
-  bool has_failed = false;  // true: it diverged
-  std::string failure;
-  RunSummary summary;  // valid if it has not failed
-};
 
 // All public functions are collective among the ranks of the job.
 class CompareRuns {
@@ -66,7 +60,6 @@ class CompareRuns {
   std::optional<RunRecord> kept_run(const Cell& cell) const;
   std::vector<std::size_t> left_of(const std::vector<Cell>& cells);
   std::vector<CellOutcome> run_together(const std::vector<Cell>& cells, std::int64_t trial_steps = 0);
-  void tell(const Cell& cell, const CellOutcome& outcome);
   void warn(const std::vector<std::string>& warnings);  // lines must be printable
 
   Transport& job_;
@@ -79,9 +72,7 @@ class CompareRuns {
   bool side_by_side_;
   ComparedInputs inputs_;
   std::set<std::string> warned_;
-  std::size_t told_ = 0, of_all_ = 0;
-  double seconds_running_ = 0;
-  std::size_t runs_ = 0;
+  CompareProgress progress_;
 };
 
 }  // namespace eave

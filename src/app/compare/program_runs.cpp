@@ -12,15 +12,12 @@
 #include "app/main/launch.h"
 #include "base/files/output_file.h"
 #include "base/host.h"
-#include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
 #include "eave/check.h"
 #include "report/read/run_reader.h"
-#include "report/record/metric.h"
 #include "report/record/run_directory.h"
-#include "report/text/terminal.h"
 
 namespace eave {
 namespace {
@@ -97,7 +94,8 @@ ProgramRuns::ProgramRuns(const Grid& grid, const OptionValues& own, const char* 
       environment_(environment),
       output_(own.text("output")),
       program_(words_of_command(own, "program")),
-      launcher_(read_launcher(own, place_)) {}
+      launcher_(read_launcher(own, place_)),
+      progress_(grid, true) {}
 
 // The log lies beside the run's directory, which the program fills.
 ProgramRuns::Files ProgramRuns::files_of(const Cell& cell) const {
@@ -196,38 +194,17 @@ CellOutcome ProgramRuns::make(const Cell& cell) {
   const Files files = files_of(cell);
   const Clock::time_point start = Clock::now();
   const ProcessEnd end = carry_out(cell, files);
-  seconds_running_ += std::chrono::duration<double>(Clock::now() - start).count();
-  ++made_;
+  progress_.add_time(std::chrono::duration<double>(Clock::now() - start).count(), 1);
   return judge(cell, files, end);
 }
 
-void ProgramRuns::tell(const Cell& cell, const CellOutcome& outcome) {
-  ++told_;
-  const EvaluationRecord& last = outcome.summary.evaluation;
-  const std::string what = outcome.has_failed
-                               ? "diverged"
-                               : format("%8s in %s", score_text(last.metric, last.center.accuracy).c_str(),
-                                        clock_text(outcome.summary.seconds).c_str());
-  const double left = seconds_running_ / static_cast<double>(made_) * static_cast<double>(of_all_ - told_);
-  std::printf("%3zu of %zu  %-60s  %s%s\n", told_, of_all_, printable(cell.label).c_str(), what.c_str(),
-              told_ < of_all_ ? ("; about " + clock_text(left) + " to go").c_str() : "");
-  std::fflush(stdout);
-}
-
 void ProgramRuns::run(const std::vector<Cell>& cells, std::size_t of_all) {
-  of_all_ = of_all;
   std::vector<const Cell*> left;
   for (const Cell& cell : cells) {
     if (!was_run(cell)) left.push_back(&cell);
   }
-  told_ += cells.size() - left.size();
-  if (left.size() < cells.size()) {
-    const std::size_t kept = cells.size() - left.size();
-    std::printf("%zu of %s %s\n", kept, count_text(static_cast<std::int64_t>(cells.size()), "run").c_str(),
-                cells.size() == 1 ? "was done before and is kept" : "were done before and are kept");
-    std::fflush(stdout);
-  }
-  for (const Cell* cell : left) tell(*cell, make(*cell));
+  progress_.begin(of_all, cells.size() - left.size(), cells.size());
+  for (const Cell* cell : left) progress_.tell(*cell, make(*cell));
 }
 
 std::vector<const std::string*> ProgramRuns::choose_rates() const {

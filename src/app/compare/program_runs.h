@@ -53,7 +53,6 @@ class ProgramRuns {
   CellOutcome make(const Cell& cell);
   ProcessEnd carry_out(const Cell& cell, const Files& files);
   CellOutcome judge(const Cell& cell, const Files& files, const ProcessEnd& end) const;
-  void tell(const Cell& cell, const CellOutcome& outcome);
 
   const Grid& grid_;
   const OptionValues& own_;
@@ -63,8 +62,7 @@ class ProgramRuns {
   const Words program_;
   const ProgramLauncher launcher_;
   bool was_silent_ = false;  // the run that has ended last
-  std::size_t told_ = 0, of_all_ = 0, made_ = 0;
-  double seconds_running_ = 0;
+  CompareProgress progress_;
 };
 
 }  // namespace eave
