@@ -10,13 +10,18 @@ namespace {
 
 // The options, with their values, on which the identity of the data depends.
 std::string options_of_data(const OptionValues& values) {
-  std::vector<std::string> names = {"data", "validation-share", "on-bad-image"};
+  std::vector<std::string> names = {"data", "validation-share"};
   for (const OptionSpec& option : find_kind(dataset_kinds(), values.text("data")).options) names.push_back(option.name);
   std::string text;
   for (const std::string& name : names) {
     if (values.entries().contains(name)) text += name + "=" + values.text(name) + "\n";
   }
   return text;
+}
+
+// Only then the data depends on a check of all images, which may take minutes.
+bool leaves_out_images(const OptionValues& values) {
+  return values.entries().contains("on-bad-image") && values.text("on-bad-image") == "skip";
 }
 
 [[noreturn]] void refuse(const RunRecord& kept, const std::string& difference, const std::string& what) {
@@ -30,7 +35,7 @@ std::string options_of_data(const OptionValues& values) {
 
 void ComparedInputs::require_same(Transport& job, const std::vector<std::string>& hosts, const OptionValues& values,
                                   const RunRecord* kept) {
-  checked = check_samples(job, hosts, values, checked, [] {});
+  if (leaves_out_images(values)) checked = check_samples(job, hosts, values, checked, [] {});
   agree(job, [&] {
     if (kept == nullptr) return;
     require_same_data(values, *kept);
@@ -41,7 +46,7 @@ void ComparedInputs::require_same(Transport& job, const std::vector<std::string>
 void ComparedInputs::require_same_data(const OptionValues& values, const RunRecord& kept) {
   const auto [found, is_new] = data_.try_emplace(options_of_data(values));
   if (is_new) {
-    const DataSplit data = open_data_of_run(values, checked);
+    const DataSplit data = open_data_of_run(values, leaves_out_images(values) ? checked : CheckedSamples());
     found->second = {data.identity, data.differences};
   }
   if (kept.data_identity != found->second.identity) refuse(kept, "data: " + found->second.differences, "data");
