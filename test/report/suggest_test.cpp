@@ -216,6 +216,22 @@ TEST(Suggest, leaves_open_what_seeds_do_not_tell_apart) {
   EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
 }
 
+// The same two seeds four times are still two seeds.
+TEST(Suggest, counts_each_seed_once) {
+  SuggestQuestion question = question_of_four();
+  const SuggestRun reference = question.runs[0], other = local_sgd_of_four(12);
+  question.runs.clear();
+  for (int copy = 0; copy < 8; ++copy) {
+    const std::string seed = copy % 2 == 0 ? "1" : "2";
+    const double accuracy = copy % 2 == 0 ? 0.80 : 0.83;
+    for (const auto& [run, score] : {std::pair(reference, accuracy), std::pair(other, accuracy - 0.03)}) {
+      set_end(question.runs.emplace_back(run), score);
+      question.runs.back().record.settings["seed"] = seed;
+    }
+  }
+  EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
+}
+
 TEST(Suggest, takes_the_best_rate_that_the_runs_tried) {
   SuggestQuestion question = question_of({10, 10}, 0.1, 10 * kGigabit, 2);
   question.runs.push_back(question.runs[0]);

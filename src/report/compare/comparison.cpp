@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <tuple>
 
 #include "base/options/number_text.h"
 #include "eave/check.h"
 #include "report/compare/rankings.h"
+#include "report/compare/significance.h"
 #include "report/compare/tuning.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
@@ -19,36 +19,19 @@ namespace {
 // Accuracies are counts divided by a size, so 0.87 may differ from 87 / 100 in the last bit.
 constexpr double kRounding = 1e-9;
 
-// The finished runs of each seed, in the order of the first of each. Runs of one seed are not independent of each
-// other. A run that does not tell its seed has one of its own.
-std::vector<std::vector<std::size_t>> by_seed(const Variant& variant, const std::vector<RunRecord>& runs) {
-  std::vector<std::vector<std::size_t>> groups;
-  std::map<std::string, std::size_t> places;
-  for (const std::size_t run : variant.finished) {
-    const std::string seed = setting_in(runs[run].settings, "seed");
-    const auto [place, is_new] = places.try_emplace(seed.empty() ? "run " + std::to_string(run) : seed, groups.size());
-    if (is_new) groups.emplace_back();
-    groups[place->second].push_back(run);
-  }
-  return groups;
-}
-
-// Counts the mean over the runs of a seed as one value. Nothing if a finished run has no value.
+// Nothing if a finished run has no value.
 template <typename Value>
 std::optional<Estimate> over_finished(const Variant& variant, const std::vector<RunRecord>& runs, const Value& value,
                                       ValueRange range = ValueRange::kPositive) {
-  std::vector<double> values;
-  for (const std::vector<std::size_t>& of_seed : by_seed(variant, runs)) {
-    std::vector<double> same;
-    for (const std::size_t run : of_seed) {
-      const std::optional<double> one = value(runs[run]);
-      if (!one) return std::nullopt;
-      same.push_back(*one);
-    }
-    values.push_back(mean_of(same));
+  SeededValues values;
+  for (const std::size_t run : variant.finished) {
+    const std::optional<double> one = value(runs[run]);
+    if (!one) return std::nullopt;
+    values.seeds.push_back(setting_in(runs[run].settings, "seed"));
+    values.values.push_back(*one);
   }
-  if (values.empty()) return std::nullopt;
-  return estimate(values, range);
+  if (values.values.empty()) return std::nullopt;
+  return estimate(by_seed(values).values, range);
 }
 
 Reached at(const EvaluationPoint& point) {
@@ -116,6 +99,13 @@ ValueRange range_of_scores(const std::vector<RunRecord>& runs) {
   return runs.front().tokens_per_sample > 0 ? ValueRange::kFromOne : ValueRange::kAny;
 }
 
+std::vector<std::string> seeds_of(const Variant& variant, const std::vector<RunRecord>& runs) {
+  SeededValues finished;
+  for (const std::size_t run : variant.finished) finished.seeds.push_back(setting_in(runs[run].settings, "seed"));
+  finished.values.resize(finished.seeds.size());
+  return by_seed(finished).seeds;
+}
+
 std::size_t fewest_evaluations(const Variant& variant, const std::vector<RunRecord>& runs) {
   std::vector<std::size_t> counts;
   for (const std::size_t run : variant.finished) counts.push_back(runs[run].evaluations.size());
@@ -134,8 +124,7 @@ void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& 
     const ValueRange range = range_of_scores(runs);
     variant.accuracy = of(accuracy, range);
     variant.validation = of(last_validation, range);
-    for (const std::vector<std::size_t>& of_seed : by_seed(variant, runs))
-      variant.seeds.push_back(setting_in(runs[of_seed.front()].settings, "seed"));
+    variant.seeds = seeds_of(variant, runs);
     variant.evaluations = fewest_evaluations(variant, runs);
     variant.seconds = of([](const RunRecord& run) -> Value { return run.summary->seconds; });
     variant.samples = of([](const RunRecord& run) -> Value { return static_cast<double>(run.summary->samples); });

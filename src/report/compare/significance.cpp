@@ -152,6 +152,25 @@ void correct(std::vector<Contrast>& contrasts, const std::vector<Test>& tests, s
 
 }  // namespace
 
+SeededValues by_seed(const SeededValues& runs) {
+  SeededValues means;
+  std::vector<double> counts;
+  for (std::size_t run = 0; run < runs.values.size(); ++run) {
+    const std::string& seed = runs.seeds[run];
+    auto place = static_cast<std::size_t>(std::ranges::find(means.seeds, seed) - means.seeds.begin());
+    if (seed.empty() || place == means.seeds.size()) {
+      place = means.seeds.size();
+      means.seeds.push_back(seed);
+      means.values.push_back(0);
+      counts.push_back(0);
+    }
+    means.values[place] += runs.values[run];
+    ++counts[place];
+  }
+  for (std::size_t place = 0; place < counts.size(); ++place) means.values[place] /= counts[place];
+  return means;
+}
+
 bool Ranking::has_first() const { return !contrasts.empty() && std::ranges::all_of(contrasts, &Contrast::is_apart); }
 
 Ranking rank_methods(const std::vector<SeededValues>& methods, const MeasureKind& kind) {

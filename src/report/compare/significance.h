@@ -15,6 +15,10 @@ struct SeededValues {
   std::vector<double> values;
 };
 
+// Takes one value per run, and returns the mean over the runs of each seed, in the order of the first run of each: runs
+// of one seed are not independent. A run whose seed is "", not known, counts by itself.
+SeededValues by_seed(const SeededValues& runs);
+
 struct MeasureKind {
   bool lower_is_better = false;
   // True: durations, rates and bytes, which are compared by their ratio. The test then uses their logarithms.

@@ -63,7 +63,7 @@ std::string text_of(const std::string& name, const Scores& scores, const Metric&
 
 // Whether several seeds of both leave open which is better, by the rule of comparisons.
 bool may_be_chance(const Scores& one, const Scores& other, const Metric& metric) {
-  const Ranking ranking = rank_methods({{one.seeds, one.values}, {other.seeds, other.values}},
+  const Ranking ranking = rank_methods({by_seed({one.seeds, one.values}), by_seed({other.seeds, other.values})},
                                        {metric.lower_is_better, false, std::max(one.resolution, other.resolution)});
   return !ranking.contrasts.empty() && ranking.contrasts.front().is_known && !ranking.contrasts.front().is_apart;
 }

@@ -160,5 +160,11 @@ TEST(Significance, ranks_nothing_by_values_that_are_no_numbers) {
   EXPECT_TRUE(rank_methods({zero, kA}, {.is_ratio = true}).order.empty());
 }
 
+TEST(BySeed, takes_the_mean_over_the_runs_of_a_seed_and_counts_unknown_seeds_each) {
+  const SeededValues means = by_seed({{"2", "1", "", "2", ""}, {4, 7, 5, 2, 6}});
+  EXPECT_EQ(means.seeds, (std::vector<std::string>{"2", "1", "", ""}));
+  EXPECT_EQ(means.values, (std::vector<double>{3, 7, 5, 6}));
+}
+
 }  // namespace
 }  // namespace eave
