@@ -7,6 +7,7 @@
 
 #include "base/options/number_text.h"
 #include "eave/check.h"
+#include "report/compare/copies.h"
 #include "report/compare/rankings.h"
 #include "report/compare/significance.h"
 #include "report/compare/tuning.h"
@@ -132,6 +133,7 @@ void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& 
     variant.bytes_per_rank =
         of([](const RunRecord& run) -> Value { return static_cast<double>(run.summary->bytes_per_rank); });
     variant.shares = mean_shares(variant, runs);
+    variant.are_copies = are_copies(variant, runs);
   }
 }
 

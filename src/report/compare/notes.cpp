@@ -69,6 +69,17 @@ std::string on_repeated_seeds(const Comparison& comparison) {
          listed(labels) + ".";
 }
 
+std::string on_copies(const Comparison& comparison) {
+  std::vector<std::string> labels;
+  for (const Variant& variant : comparison.variants) {
+    if (variant.are_copies) labels.push_back(variant.label);
+  }
+  if (labels.empty()) return "";
+  return "Runs of several seeds are copies of one another to the last digit, because the program does not use its seed "
+         "(plan.seed): " +
+         listed(labels) + ".";
+}
+
 std::string on_speedups(const Comparison& comparison) {
   std::set<std::string> batches;
   for (const Variant& variant : comparison.variants) {
@@ -195,12 +206,20 @@ std::string evaluation_cost(const std::vector<RunRecord>& runs) {
 }
 
 std::vector<std::string> notes_on(const Comparison& comparison) {
-  std::vector<std::string> notes = {
-      on_unfinished(comparison),      on_lost_lines(comparison),      on_data(comparison),
-      on_learning_rates(comparison),  on_repeated_seeds(comparison),  on_speedups(comparison),
-      on_few_evaluations(comparison), on_edges(comparison),           on_tuning(comparison),
-      on_tuned_options(comparison),   on_moving_averages(comparison), evaluation_cost(comparison.runs),
-      on_chance(comparison)};
+  std::vector<std::string> notes = {on_unfinished(comparison),
+                                    on_lost_lines(comparison),
+                                    on_data(comparison),
+                                    on_learning_rates(comparison),
+                                    on_repeated_seeds(comparison),
+                                    on_copies(comparison),
+                                    on_speedups(comparison),
+                                    on_few_evaluations(comparison),
+                                    on_edges(comparison),
+                                    on_tuning(comparison),
+                                    on_tuned_options(comparison),
+                                    on_moving_averages(comparison),
+                                    evaluation_cost(comparison.runs),
+                                    on_chance(comparison)};
   std::erase(notes, "");
   return notes;
 }

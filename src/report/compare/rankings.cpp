@@ -82,6 +82,7 @@ Bar bar_of(const Members& cell, const MethodCell& facts, Measure measure, const 
     if (std::ranges::any_of(cell, stops)) return Bar::kStoppedAtScore;
     if (facts.budget.empty()) return Bar::kDifferentBudgets;
   }
+  if (std::ranges::any_of(cell, &Variant::are_copies)) return Bar::kCopies;
   if (std::ranges::any_of(cell, [](const Variant* variant) { return variant->evaluations < 2; }))
     return Bar::kOneEvaluation;
   const auto is_within = [&](const Contrast& contrast) { return cell[contrast.other]->is_within; };

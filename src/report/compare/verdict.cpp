@@ -1,6 +1,8 @@
 // Implements verdict_of of report/compare/comparison.h.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
@@ -74,6 +76,8 @@ struct Field {
   const Variant& best() const { return variant(measured.ranking.order.front()); }
   const std::vector<Contrast>& contrasts() const { return measured.ranking.contrasts; }
   bool is_known() const { return std::ranges::all_of(contrasts(), &Contrast::is_known); }
+  bool is_by_copies() const { return measured.bar == Bar::kCopies; }
+  bool may_be_proven() const { return is_known() && !is_by_copies() && measured.bar != Bar::kOneEvaluation; }
   // The next best; if no method is first, the best one that is not told apart.
   const Contrast& next() const {
     const auto found = std::ranges::find(contrasts(), false, &Contrast::is_apart);
@@ -115,12 +119,18 @@ std::string unproven_claim(const Field& field, const std::string& score, const s
   return best.method + " is ahead with " + score + ", " + lead;
 }
 
+// Why no winner can be named if the scores may not prove one.
+std::string why_unproven(const Field& field) {
+  if (!field.is_known()) return "one run of a method proves nothing: repeat with more seeds";
+  if (field.is_by_copies())
+    return "runs of several seeds are copies of one another and prove nothing: the program must use its seed "
+           "(plan.seed)";
+  return "one evaluation of each run names no winner: evaluate more often (--evaluations)";
+}
+
 // `claim`: "easgd is ahead with 85.00 % test accuracy, 0.50 points more than allreduce"
 std::string unproven_score(const Field& field, const std::string& claim) {
-  const std::string why = !field.is_known() ? "one run of a method proves nothing: repeat with more seeds"
-                                            : "one evaluation of each run names no winner: evaluate more often "
-                                              "(--evaluations)";
-  return place_text(field.best()) + claim + "; but " + why + ".";
+  return place_text(field.best()) + claim + "; but " + why_unproven(field) + ".";
 }
 
 std::string score_sentence(const Field& field) {
@@ -133,12 +143,12 @@ std::string score_sentence(const Field& field) {
   const auto lead = [&](const Contrast& contrast, const std::string& how) {
     const Variant& other = field.variant(contrast.other);
     const std::string size = style.text(std::abs(best.accuracy->mean - other.accuracy->mean)) + how + other.method;
-    if (!contrast.is_known || field.measured.bar == Bar::kOneEvaluation) return size;
+    if (!contrast.is_known || !field.may_be_proven()) return size;
     const double sign = contrast.effect < 0 ? -1 : 1, most = is_accuracy(metric) ? 1 : INFINITY;
     const auto end = [&](double value) { return std::clamp(sign * value, -most, most); };
     return size + " (" + interval_text(end(contrast.low), end(contrast.high), style, contrast.p) + ")";
   };
-  if (!field.is_known() || field.measured.bar == Bar::kOneEvaluation)
+  if (!field.may_be_proven())
     return unproven_score(field, unproven_claim(field, score, lead(field.contrasts().front(), than)));
   const std::string numbers = score + " (" + certainty(*best.accuracy, style) + ")";
   const std::string behind = left_behind(field, "has", [&](const Contrast& each) { return lead(each, than); });
@@ -199,7 +209,7 @@ std::string unproven_time(const Field& field, const std::string& goal) {
   const Variant &best = field.best(), &next = field.variant(field.contrasts().front().other);
   const std::string times =
       best.method + " came to " + goal + " " + time_text(best) + ", " + next.method + " " + time_text(next) + "; but ";
-  if (!field.is_known()) return times + "one run of a method proves nothing: repeat with more seeds.";
+  if (!field.is_known() || field.is_by_copies()) return times + why_unproven(field) + ".";
   if (field.measured.bar == Bar::kOneEvaluation)
     return times + "one evaluation of each run does not tell which was first: evaluate more often (--evaluations).";
   if (field.measured.bar == Bar::kTooCoarse)
@@ -251,6 +261,31 @@ std::string one_rank_sentence(const Comparison& comparison, const Variant& like)
          decimal_text(best->seconds->mean, 1) + " s, " + certainty(*best->accuracy, style) + ").";
 }
 
+// "easgd tau=2 diverged in all its runs", for each method without a finished run; "" if there is none.
+std::string lost_methods(const Comparison& comparison) {
+  std::map<std::string, std::pair<bool, bool>> methods;  // whether it has finished, and whether all its runs diverged
+  for (const Variant& variant : comparison.variants) {
+    auto& [has_finished, has_diverged] = methods.try_emplace(variant.method, false, true).first->second;
+    has_finished = has_finished || !variant.finished.empty();
+    for (const std::size_t run : variant.runs)
+      has_diverged = has_diverged && comparison.runs[run].end == RunEnd::kDiverged;
+  }
+  std::string text;
+  for (const auto& [method, ends] : methods) {
+    if (ends.first) continue;
+    text += (text.empty() ? "" : ", ") + method + (ends.second ? " diverged in all its runs" : " finished no run");
+  }
+  return text;
+}
+
+std::string nothing_to_compare(const Comparison& comparison) {
+  if (std::ranges::none_of(comparison.variants, &Variant::chosen))
+    return "No run finished: nothing can be said of which method is better.";
+  const std::string lost = lost_methods(comparison);
+  if (lost.empty()) return "No two methods ran with the same ranks, batch, model and data: no winner can be named.";
+  return lost + ": no two other methods ran with the same ranks, batch, model and data, so no winner can be named.";
+}
+
 }  // namespace
 
 std::vector<std::string> verdict_of(const Comparison& comparison) {
@@ -272,10 +307,8 @@ std::vector<std::string> verdict_of(const Comparison& comparison) {
     sentences.push_back(counted(static_cast<double>(comparison.cells.size() - shown), "more setting") +
                         " of ranks and batch: see the table.");
   }
-  if (!sentences.empty()) return sentences;
-  const bool any = std::ranges::any_of(comparison.variants, &Variant::chosen);
-  return {any ? "No two methods ran with the same ranks, batch, model and data: no winner can be named."
-              : "No run finished: nothing can be said of which method is better."};
+  if (sentences.empty()) sentences.push_back(nothing_to_compare(comparison));
+  return sentences;
 }
 
 }  // namespace eave

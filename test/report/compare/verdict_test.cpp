@@ -207,6 +207,45 @@ TEST(Verdict, compares_what_is_there_if_no_run_of_a_method_finished) {
   expect_parts(verdict(place).at(0), {"allreduce won", "points more than easgd"});
 }
 
+TEST(Verdict, says_that_a_method_has_diverged_if_no_other_is_left) {
+  const MadeRuns place;
+  make_seeds(place, "a", {.accuracies = {0.4, 0.8}}, 2, 0.01);
+  make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.4}, .finishes = false}, 2, 0.01);
+  RunList runs = read_made(place);
+  const std::string rest =
+      ": no two other methods ran with the same ranks, batch, model and data, so no winner can be named.";
+  EXPECT_EQ(compare_runs(runs, {}).verdict, Texts({"easgd finished no run" + rest}));
+  for (RunRecord& run : runs.runs) {
+    if (run.end == RunEnd::kInterrupted) run.end = RunEnd::kDiverged;
+  }
+  EXPECT_EQ(compare_runs(runs, {}).verdict, Texts({"easgd diverged in all its runs" + rest}));
+}
+
+// The scores of a script that ignores its seed do not scatter, so that any difference would seem certain.
+TEST(Verdict, names_no_winner_from_copies_of_a_program_s_run) {
+  const auto compared = [](double step) {
+    const MadeRuns place;
+    for (const auto& [name, end] : {std::pair("allreduce", 0.8), std::pair("easgd", 0.7)})
+      make_seeds(place, name, {.communicator = name, .accuracies = {0.4, end}, .settings = {{"program", "train.py"}}},
+                 3, step);
+    return compare_runs(read_made(place), 0.7);
+  };
+  const Comparison copies = compared(0);
+  const std::string why =
+      "; but runs of several seeds are copies of one another and prove nothing: the program must use its seed "
+      "(plan.seed).";
+  EXPECT_EQ(copies.verdict.at(0),
+            "With one rank and batch 10, allreduce is ahead with 80.00 % test accuracy after 1 epoch, 10.00 points "
+            "more than easgd" +
+                why);
+  EXPECT_TRUE(copies.verdict.at(1).ends_with(why)) << copies.verdict.at(1);
+  EXPECT_EQ(copies.notes.at(0),
+            "Runs of several seeds are copies of one another to the last digit, because the program does not use its "
+            "seed (plan.seed): allreduce, easgd.");
+  EXPECT_EQ(standing_of(copies, 0, Measure::kScore), Standing::kNone);
+  expect_parts(compared(0.01).verdict.at(0), {"allreduce won"});
+}
+
 // 4 methods with 100 seeds each: three alike, and one better by as much as a tenth of the scatter of one run.
 TEST(Verdict, reads_400_runs) {
   const MadeRuns place;
