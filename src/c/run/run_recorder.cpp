@@ -1,6 +1,8 @@
 #include "c/run/run_recorder.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -19,7 +21,6 @@
 namespace eave {
 namespace {
 
-constexpr double kMostScore = 1e39;  // readers refuse larger numbers
 constexpr std::chrono::seconds kUntold{1};
 
 std::string text_of_rank(const std::string& device) { return host_name() + "\n" + device + "\n" + core_binding(); }
@@ -34,14 +35,23 @@ std::string equation_in(const std::string& description) {
   return description.substr(0, description.find("\nwarning: "));
 }
 
+// With as many digits as it takes to read back the same number: 1.0000001.
+std::string shortest_text(double value) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
 // `whose`: the end of the name of the score.
 void require_score(const Metric& metric, const char* what, const char* whose, double value) {
-  if (!(std::abs(value) <= kMostScore)) {
-    throw Error(ExitCode::kDiverged, "training diverged: the " + std::string(what) + metric.name + whose +
-                                         " is not finite; try a smaller learning rate, or warm-up");
+  if (!is_recordable(value)) {
+    const std::string why = std::isfinite(value)
+                                ? shortest_text(value) + ", and a run records at most " + number_text(kMostReal)
+                                : "not finite";
+    throw Error(ExitCode::kDiverged, "training diverged: the " + std::string(what) + metric.name + whose + " is " +
+                                         why + "; try a smaller learning rate, or warm-up");
   }
   if (is_accuracy(metric) && !(value >= 0 && value <= 1))
-    throw Error(ExitCode::kUsage, "evaluate: " + std::string(what) + "accuracy is " + number_text(value) +
+    throw Error(ExitCode::kUsage, "evaluate: " + std::string(what) + "accuracy is " + shortest_text(value) +
                                       "; expected a share from 0 to 1");
 }
 

@@ -1,7 +1,6 @@
 #include "c/run/step_records.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "base/options/number_text.h"
 #include "eave/check.h"
 #include "eave/decorators.h"
+#include "report/record/metric.h"
 
 namespace eave {
 namespace {
@@ -122,7 +122,7 @@ StepRecord StepRecords::make_record() {
 void StepRecords::complete_step() {
   if (!is_incomplete_) return;
   is_incomplete_ = false;
-  if (loss_ && std::isfinite(*loss_) && samples_of_step_ > 0) {
+  if (loss_ && is_recordable(*loss_) && samples_of_step_ > 0) {
     loss_sum_ += *loss_ * static_cast<double>(samples_of_step_);
     loss_samples_ += samples_of_step_;
   }

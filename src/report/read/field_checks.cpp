@@ -15,7 +15,6 @@ namespace {
 
 constexpr double kMostWhole = 9007199254740991;  // 2^53 - 1: not every JSON reader holds larger whole numbers exactly
 constexpr double kMostSeconds = 1e12;
-constexpr double kMostReal = 1e39;    // above any float32, while sums and squares of such numbers stay finite
 constexpr double kOfRounding = 1e-6;  // allowance for numbers that are differences or quotients
 constexpr auto kWhole = NumberKind::kWhole;
 constexpr auto kReal = NumberKind::kReal;

@@ -11,6 +11,7 @@ namespace eave {
 
 using Json = nlohmann::ordered_json;
 
+Json loss_to_json(double loss);      // null if it is not recordable
 Json to_json(const Metric& metric);  // {"name", "better": "lower" or "higher"}
 Json to_json(const EvaluationRecord& record);
 Json to_json(const RunSummary& summary);

@@ -1,11 +1,15 @@
 #include "report/record/metric.h"
 
+#include <cmath>
+
 #include "base/printable.h"
 #include "report/read/field_checks.h"
 #include "report/record/json_fields.h"
 #include "report/text/terminal.h"
 
 namespace eave {
+
+bool is_recordable(double value) { return std::abs(value) <= kMostReal; }
 
 bool is_accuracy(const Metric& metric) { return metric == Metric{}; }
 
@@ -22,6 +26,8 @@ std::string score_text(const Metric& metric, double value) {
 std::string named_score(const Metric& metric, double value) {
   return printable(metric.name) + " " + score_text(metric, value);
 }
+
+Json loss_to_json(double loss) { return is_recordable(loss) ? Json(loss) : Json(nullptr); }
 
 Json to_json(const Metric& metric) {
   return {{"name", metric.name}, {"better", metric.lower_is_better ? "lower" : "higher"}};

@@ -7,6 +7,13 @@
 
 namespace eave {
 
+// Readers refuse scores and losses beyond it. It is above any float32, while sums and squares of such numbers stay
+// finite.
+constexpr double kMostReal = 1e39;
+
+// Whether files can hold it; null stands for other losses.
+bool is_recordable(double value);
+
 // Whether the metric is accuracy, a share from 0 to 1 that people read in percent.
 bool is_accuracy(const Metric& metric);
 

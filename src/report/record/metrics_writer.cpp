@@ -25,7 +25,7 @@ Json to_json(int rank, const StepRecord& record) {
                {"step", record.step},
                {"samples", record.samples},
                {"epoch", record.epoch},
-               {"loss", record.loss},
+               {"loss", loss_to_json(record.loss)},
                {"learning_rate", record.learning_rate},
                {"seconds", record.seconds},
                {"computing", record.computing},

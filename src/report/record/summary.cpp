@@ -23,7 +23,7 @@ namespace {
 const char* field_of(const Metric& metric) { return is_accuracy(metric) ? "accuracy" : "score"; }
 
 Json score_to_json(const Metric& metric, const ModelScore& score) {
-  return {{"loss", score.loss}, {field_of(metric), score.accuracy}};
+  return {{"loss", loss_to_json(score.loss)}, {field_of(metric), score.accuracy}};
 }
 
 // JSON has no NaN: null stands for it.

@@ -61,6 +61,28 @@ TEST(RunRecorder, writes_a_run_that_readers_accept) {
   EXPECT_FALSE(fs::exists(fs::path(path_in(place)) / kRunLock));
 }
 
+// Readers refuse numbers beyond 1e39, and null stands for a loss that is not known.
+TEST(RunRecorder, records_a_loss_that_no_reader_takes_as_not_known) {
+  const TemporaryDirectory place;
+  on_ranks({"loopback", 1}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
+    RunRecorder run(transport, rank.averager(), path_in(place), "");
+    rank.step();
+    run.set_loss(1e300);
+    rank.consensus();
+    run.evaluate(transport, {{-1e300, 0.5}, ModelScore{1e39, 0.5}, {}, {}});
+    run.close(transport);
+    rank.averager().finish();
+  });
+  const RunRecord run = read_run(path_in(place));
+  EXPECT_EQ(run.end, RunEnd::kFinished);
+  ASSERT_EQ(run.evaluations.size(), 1u);
+  EXPECT_TRUE(std::isnan(run.evaluations[0].record.center.loss));
+  EXPECT_EQ(run.evaluations[0].record.validation->loss, 1e39);
+  ASSERT_EQ(run.steps.size(), 1u);
+  EXPECT_TRUE(std::isnan(run.steps[0].loss));
+}
+
 TEST(RunRecorder, counts_the_exchanges_with_an_asynchronous_center) {
   const TemporaryDirectory place;
   on_ranks({"threads", 2}, [&](Transport& transport) {
@@ -174,11 +196,15 @@ TEST(RunRecorder, refuses_scores_that_no_consensus_can_have) {
       run.evaluate(transport, {{1, score}, {}, {}, {}});
     };
   };
-  const TemporaryDirectory a, b, c;
+  const TemporaryDirectory a, b, c, d, e;
   EXPECT_EQ(refusal(a, "", evaluate(50)), "evaluate: test accuracy is 50; expected a share from 0 to 1");
   EXPECT_NE(
       refusal(b, "metric=perplexity\nbetter=lower", evaluate(INFINITY)).find("the test perplexity of the consensus"),
       std::string::npos);
+  EXPECT_EQ(refusal(d, "", evaluate(1.0000001)), "evaluate: test accuracy is 1.0000001; expected a share from 0 to 1");
+  EXPECT_EQ(refusal(e, "metric=bleu", evaluate(1e300)),
+            "training diverged: the test bleu of the consensus is 1e+300, and a run records at most 1e+39; try a "
+            "smaller learning rate, or warm-up");
   EXPECT_NE(refusal(c, "",
                     [](Transport& transport, RecordedRank& rank, RunRecorder& run) {
                       rank.consensus();
