@@ -34,6 +34,13 @@ std::string describe_checkpoint(const fs::path& run, std::int64_t step, bool is_
          (is_of_text ? ", and eave generate " + run.string() + " --step last writes text with it" : "");
 }
 
+// " failed: no space left"
+std::string describe_end(const fs::path& run, RunState state) {
+  if (state == RunState::kDiverged) return " diverged";
+  const std::string failure = failure_of_run(run);
+  return failure.empty() ? " has not ended" : " failed: " + failure;
+}
+
 // What helps if a run has not ended.
 std::string describe_remedy(const fs::path& run, RunState state) try {
   const std::map<std::string, std::string> config = config_of(run);
@@ -58,8 +65,7 @@ void require_end_of_run(const fs::path& directory, const std::string& file) {
   if (!holds_run(directory) || fs::exists(fs::symlink_status(directory / file, error))) return;
   const RunState state = state_of_run(directory);
   if (state == RunState::kFinished || fs::exists(directory / "summary.json", error)) return;
-  throw Error(ExitCode::kInputMissing, "the run in " + directory.string() +
-                                           (state == RunState::kDiverged ? " diverged" : " has not ended") +
+  throw Error(ExitCode::kInputMissing, "the run in " + directory.string() + describe_end(directory, state) +
                                            ", so it has no " + file + "; " + describe_remedy(directory, state));
 }
 

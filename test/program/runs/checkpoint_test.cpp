@@ -75,6 +75,9 @@ TEST(Checkpoints, of_a_run_without_an_end_are_named_where_its_model_or_summary_i
   }
   std::filesystem::remove_all(place.path() / "run/checkpoint");
   expect_told(66, place.eave("export run --npy out"), {"it has no checkpoint; ", "--overwrite begins it anew"});
+  place.write("run/metrics.jsonl",
+              place.read("run/metrics.jsonl") + R"({"type":"failure","code":74,"message":"no space"})" + "\n");
+  expect_told(66, place.eave("summary run"), {"the run in run failed: no space, so it has no summary.json; "});
   expect_told(76, place.eave(quick("--lr 500000 --nonfinite-limit 1 --communicator easgd --run-dir diverged")));
   const Ended diverged = expect_told(66, place.eave("summary diverged"),
                                      {"the run in diverged diverged, so it has no summary.json", "a smaller --lr"});
