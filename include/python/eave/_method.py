@@ -35,6 +35,7 @@ class Method:
         self._is_recorded = False  # by an open Run
         self._began: Optional[Line] = None  # where the step that is under way began
         self._stage = _BETWEEN_STEPS
+        self._steps_taken = 0
         self._usual_samples = 1  # of a step whose samples are not told; a Run tells more
         self._last_facts: Optional[tuple[str, tuple[float, int, int], int]] = None
         self._spent_before: tuple[float, int, int, int] = (0.0, 0, 0, 0)  # by the method before it began anew
@@ -152,6 +153,7 @@ class Method:
     def _after_update(self) -> None:
         self._enter("after_update", _UPDATING, _BETWEEN_STEPS)
         self._call("after_update")
+        self._steps_taken += 1
 
     def _write_consensus(self, into: int) -> None:
         self._enter("consensus", _BETWEEN_STEPS, _BETWEEN_STEPS)

@@ -1,4 +1,4 @@
-"""A script that `eave compare --program` starts takes its method, seed, learning rate and length from there.
+"""A script that `eave compare --program` starts takes its method, seed, learning rate, batch and length from there.
 
 Compare tells each rank by variables: EAVE_PROGRAM_COMMUNICATOR ("easgd tau=10"), EAVE_PROGRAM_SEED, and, if they are
 given, EAVE_PROGRAM_LR, EAVE_PROGRAM_BATCH and EAVE_PROGRAM_STEPS or EAVE_PROGRAM_SECONDS. EAVE_RUN_DIR is the directory
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import time
 from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar
 
@@ -62,14 +63,51 @@ def method_of_run(name: Optional[str], options: Mapping[str, Option]) -> tuple[s
 def require_planned_rate(groups: Iterable[Mapping[str, Any]]) -> None:
     """Collective. Raises an Error if compare gives a learning rate that the script has not read, and no parameter group
     has: the results would stand under a rate that was not used."""
-    if not _plans or not all(each._is_lr_unread for each in _plans):
+    if not _is_unread("LR"):
         return
     planned = _plans[-1]._planned_lr
     rates = [float(group[name]) for group in groups for name in ("lr", "initial_lr") if group.get(name) is not None]
     if any(math.isclose(rate, planned, rel_tol=1e-6) for rate in rates):
-        _plans[-1]._is_lr_unread = False
+        _plans[-1]._unread.discard("LR")
         return
     raise _refusal(f"eave compare gave lr={planned:g}, and the script trains with {rates[0]:g}: use plan.lr")
+
+
+def require_planned_batch(batch: int) -> None:
+    """Collective. Raises an Error if compare gives a batch, and the run records another one or none: runs with several
+    batches would count as repetitions of one another."""
+    planned = _told("BATCH", int, batch)
+    if is_compared() and batch != planned:
+        recorded = f"batch={batch}" if batch else "no batch"
+        raise _refusal(f"eave compare gave batch={planned}, and the script's run has {recorded}: use plan.batch, and pass "
+                       "batch=plan.batch to eave.Run")
+
+
+def require_planned_length(steps: int) -> None:
+    """Collective, at the end of a run. `steps`: that rank 0 has taken while the run was open. Raises an Error if compare
+    gives a length, and the script has taken more steps, or has not asked for the length and it is another."""
+    planned = _told("STEPS", int, 0) if is_compared() else 0
+    taken = int(sum_over_ranks([float(steps) if rank() == 0 else 0.0])[0]) if planned else 0
+    if taken > planned or (taken < planned and _is_unread("STEPS")):
+        raise _refusal(f"eave compare gave steps={planned}, and the script has taken {taken}: take them from "
+                       "`for step in plan:`")
+    if _is_unread("SECONDS"):
+        raise _refusal(f"eave compare gave seconds={os.environ[_PREFIX + 'SECONDS']}, and the script has not asked for its "
+                       "length: take the steps from `for step in plan:`")
+
+
+def warn_of_unread_seed() -> None:
+    """Rank 0 says if the script has not read the seed that compare gives. Such runs may still differ, so this is no error;
+    the report finds those that do not."""
+    if _is_unread("SEED") and rank() == 0:
+        print(f"eave: warning: eave compare gave seed={os.environ[_PREFIX + 'SEED']}, and the script has not read plan.seed: "
+              "if its random numbers do not depend on it, runs of other seeds are copies of this one", file=sys.stderr,
+              flush=True)
+
+
+def _is_unread(name: str) -> bool:
+    """Whether compare gives this value, and the script has not read it from any of its plans."""
+    return bool(_plans) and all(name in each._unread for each in _plans)
 
 
 def note_method(description: str) -> None:
@@ -108,28 +146,63 @@ class Plan:
 
     def __init__(self, lr: float, steps: Optional[int], seconds: Optional[float], seed: int, batch: int) -> None:
         self._planned_lr = _told("LR", float, lr)
-        self._is_lr_unread = bool(os.environ.get(_PREFIX + "LR"))  # whether compare gives one that the script has not read
-        self.seed = _told("SEED", int, seed)
+        self._seed = _told("SEED", int, seed)
         self.batch = _told("BATCH", int, batch)
-        self.seconds: Optional[float] = _told("SECONDS", float, seconds or 0.0) or None
-        self.steps: Optional[int] = _told("STEPS", int, steps or 0) or None
+        self._seconds: Optional[float] = _told("SECONDS", float, seconds or 0.0) or None
+        self._steps: Optional[int] = _told("STEPS", int, steps or 0) or None
         if os.environ.get(_PREFIX + "STEPS"):
-            self.seconds = None
+            self._seconds = None
         if os.environ.get(_PREFIX + "SECONDS"):
-            self.steps = None
-        if (self.steps is None) == (self.seconds is None):
+            self._steps = None
+        if (self._steps is None) == (self._seconds is None):
             raise _refusal("plan: give either steps= or seconds=, the length of a run outside of eave compare")
+        # What compare gives and the script has not read.
+        self._unread = {name for name in ("LR", "SEED", "STEPS", "SECONDS") if os.environ.get(_PREFIX + name)}
         _plans.append(self)
 
     @property
     def lr(self) -> float:
         """The learning rate."""
-        self._is_lr_unread = False
+        self._unread.discard("LR")
         return self._planned_lr
 
     @lr.setter
     def lr(self, value: float) -> None:
-        self._is_lr_unread, self._planned_lr = False, value
+        self._unread.discard("LR")
+        self._planned_lr = value
+
+    @property
+    def seed(self) -> int:
+        """The seed of this run."""
+        self._unread.discard("SEED")
+        return self._seed
+
+    @seed.setter
+    def seed(self, value: int) -> None:
+        self._unread.discard("SEED")
+        self._seed = value
+
+    @property
+    def steps(self) -> Optional[int]:
+        """The number of steps; None if the length is a time."""
+        self._unread -= {"STEPS", "SECONDS"}
+        return self._steps
+
+    @steps.setter
+    def steps(self, value: Optional[int]) -> None:
+        self._unread -= {"STEPS", "SECONDS"}
+        self._steps = value
+
+    @property
+    def seconds(self) -> Optional[float]:
+        """The time that the steps take; None if the length is a number of steps."""
+        self._unread -= {"STEPS", "SECONDS"}
+        return self._seconds
+
+    @seconds.setter
+    def seconds(self, value: Optional[float]) -> None:
+        self._unread -= {"STEPS", "SECONDS"}
+        self._seconds = value
 
     def __iter__(self) -> Iterator[int]:
         """Collective. Yields the numbers of the steps, from 0, until the run is as long as it should be. All ranks get

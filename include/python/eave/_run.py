@@ -15,7 +15,8 @@ from ._error import USAGE, Error
 from ._leaving import LEFT, is_leaving
 from ._library import call, job
 from ._method import Method, number_in
-from ._program import directory_of_run, settings_of_run
+from ._program import (directory_of_run, require_planned_batch, require_planned_length, settings_of_run,
+                       warn_of_unread_seed)
 from ._ranks import text_of_first_rank
 
 _CANNOT_CREATE = 73  # an exit code of eave
@@ -66,6 +67,7 @@ class Run:
         if metric != "accuracy" and not better:
             raise Error(USAGE, f"eave.Run: say which values of {metric} are better: better=\"lower\" or better=\"higher\"")
         self._directory = _directory(run_dir)
+        require_planned_batch(batch)
         self._averager, self._metric = averager, metric
         self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
         # In the settings these two words are orders.
@@ -87,6 +89,7 @@ class Run:
                 job.is_broken = was_broken
             raise _in_words(error) from None
         averager._usual_samples = batch or 1
+        self._steps_before = averager._steps_taken
         averager._is_recorded = True
 
     @property
@@ -157,7 +160,9 @@ class Run:
     def close(self) -> None:
         """Collective. Writes the end and the summary of the run. The end of a `with` block calls it."""
         if self._handle:
+            require_planned_length(self._averager._steps_taken - self._steps_before)
             call("run_close", self._handle)
+            warn_of_unread_seed()
             self._handle = None
             self._averager._is_recorded = False
 

@@ -18,9 +18,13 @@ def score(values):
     return 1 / (1 + sum((value - target) ** 2 for value, target in zip(values, TARGET)))
 
 
+def steps_of(plan):
+    return {"too-long": range(24), "too-short": range(3)}.get(WRONG, plan)
+
+
 def train(averager, x, g, plan):
-    noise = random.Random(1000 * plan.seed + eave.rank())
-    for _ in plan:
+    noise = random.Random(eave.rank() + (0 if WRONG == "no-seed" else 1000 * plan.seed))
+    for _ in steps_of(plan):
         averager.begin_step(plan.lr)
         for k, target in enumerate(TARGET):
             g[k] = x[k] - target + noise.gauss(0, 0.5)
@@ -33,8 +37,9 @@ def train(averager, x, g, plan):
 def main():
     if WRONG == "no-plan":
         eave.VectorAverager(array.array("f", [0.0]), array.array("f", [0.0]))
-    plan = eave.plan(lr=0.1, steps=20)
-    print(f"seed {plan.seed}, lr {plan.lr}, steps {plan.steps}, seconds {plan.seconds}", flush=True)
+    plan = eave.plan(lr=0.1, steps=20, batch=1)
+    if not WRONG.startswith("too-"):
+        print(f"seed {1 if WRONG == 'no-seed' else plan.seed}, lr {plan.lr}, steps {plan.steps}, seconds {plan.seconds}", flush=True)
     if WRONG == "error":
         raise ValueError("a mistake of its own")
     if WRONG == "hang" or (WRONG == "wait-on-seed-2" and plan.seed == 2 and not os.path.exists("go")):
@@ -43,10 +48,11 @@ def main():
         return
     x, g, consensus = (array.array("f", [0.0] * len(TARGET)) for _ in range(3))
     name, options = "easgd" if WRONG == "names" else None, {"tau": 5} if WRONG == "tau" else {}
+    batch = 3 if WRONG == "batch" else plan.batch
     with eave.VectorAverager(x, g, name, **options) as averager:
         if WRONG == "no-run":
             return
-        with eave.Run("alone", averager, batch=1, train_samples=100, overwrite=True) as run:
+        with eave.Run("alone", averager, batch=batch, train_samples=100, overwrite=True) as run:
             train(averager, x, g, plan)
             averager.consensus(consensus)
             if WRONG == "diverge" and plan.lr > 0.4:
