@@ -268,6 +268,9 @@ int eave_run_close(eave_run* run);
 /* Not collective. Writes that the run has failed with this exit code, and frees it. With EAVE_LEFT it writes no
  * failure: the run may go on later. */
 int eave_run_fail(eave_run* run, int code, const char* message);
+/* Not collective, and needs no eave_start. Reads the record of a run as eave's own commands do. Returns 66 if no run is
+ * in the directory, 65 if they would refuse it. */
+int eave_run_check(const char* directory);
 /* In place of eave_run_evaluate, with the scores of the workers too: `mean` is a loss and a score of the mean of all
  * ranks' parameters (eave_mean_of_workers), of which rank 0's count, and `own` those of this rank's parameters. */
 int eave_run_evaluate_workers(eave_run* run, double loss, double score, const double* validation, const double* mean,

@@ -6,6 +6,7 @@ to the last bit, at its step and its time, and the configuration.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -129,16 +130,54 @@ def try_tensorboard(config, due):
                                      for each in events.Tensors(name)] for name in scalars}, due, 1e-6)
 
 
+def export_run(run, *words):
+    return subprocess.run([sys.executable, "-m", "eave", "export", *map(str, (run, *words))], capture_output=True, text=True,
+                          check=False)
+
+
+def changed_run(name, change):
+    """A run of which other records than RUN's are read; `change` takes the bytes of metrics.jsonl."""
+    run = FOLDER / name
+    run.mkdir()
+    (run / "metrics.jsonl").write_bytes(change((RUN / "metrics.jsonl").read_bytes()))
+    return run
+
+
+# What eave's other commands refuse too, and a few words of the reason.
+DAMAGES = {
+    "torn": (lambda text: text.replace(b'{"type":"step"', b'{"type":"st', 1), "line 2 is damaged"),
+    "newer": (lambda text: text.replace(b'"format":1', b'"format":9', 1), "it says format 9"),
+    "text": (lambda text: re.sub(rb'"loss":[-0-9.e]+', b'"loss":"low"', text, count=1), "loss is a text"),
+    "negative": (lambda text: re.sub(rb'"step":1,', b'"step":-5,', text, count=1), "step is -5"),
+    "huge": (lambda text: re.sub(rb'"step":1,', b'"step":99999999999999999999,', text, count=1), "step is 1e+20"),
+    "accuracy": (lambda text: re.sub(rb'"accuracy":[-0-9.e]+', b'"accuracy":1.7', text, count=1), "accuracy is 1.7"),
+    "twice": (lambda text: text + text[text.index(b"\n") + 1:], "behind the end of the run"),
+    "utf-16": (lambda text: text.decode().encode("utf-16"), "damaged"),
+    "binary": (lambda text: bytes(range(256)) * 40, "damaged"),
+}
+
+
+def try_damages():
+    for name, (change, why) in DAMAGES.items():
+        ended = export_run(changed_run(name, change), "--to=tensorboard", "--into=x")
+        require(ended.returncode == 65 and why in ended.stderr and "Traceback" not in ended.stderr,
+                f"{name} ended with {ended.returncode}: {ended.stderr}")
+
+
+def try_odd_texts():
+    """Separators of lines within a text, as json.dumps leaves them there, and names that MLflow does not take."""
+    added = '"config":{"a,b":"1","a;b":"2","lines":"x\u2028y\x85z",'
+    run = changed_run("odd", lambda text: text.replace(b'"config":{', added.encode(), 1))
+    for tracker in ("mlflow", "tensorboard", "wandb"):
+        ended = export_run(run, "--to", tracker, "--into", FOLDER / f"odd-{tracker}")
+        require(ended.returncode == 0, f"{tracker} of odd texts ended with {ended.returncode}: {ended.stderr}")
+
+
 def try_bad_input():
-    for words, code, text in ((["nowhere", "--to", "wandb", "--into", "x"], 66, "no run is there"),
+    for words, code, text in ((["nowhere", "--to", "wandb", "--into", "x"], 66, "nowhere"),
                               ([RUN, "--to", "wandb"], 64, "--into"), ([RUN, "--to", "csv", "--into", "x"], 64, "tensorboard")):
-        ended = subprocess.run([sys.executable, "-m", "eave", "export", *map(str, words)], capture_output=True, text=True, check=False)
+        ended = export_run(*words)
         require(ended.returncode == code and text in ended.stderr, f"{words} ended with {ended.returncode}: {ended.stderr}")
-    (FOLDER / "torn").mkdir()
-    (FOLDER / "torn" / "metrics.jsonl").write_text('{"type":"header","config":{"a":"b"}}\n{"type":"st\n{}\n')
-    ended = subprocess.run([sys.executable, "-m", "eave", "export", str(FOLDER / "torn"), "--to=mlflow", "--into=x"],
-                           capture_output=True, text=True, check=False)
-    require(ended.returncode == 65 and "metrics.jsonl:2" in ended.stderr, f"a torn line: {ended.returncode} {ended.stderr}")
 
 
 def main():
@@ -148,6 +187,8 @@ def main():
     due = expected()
     require(len(due["loss"]) > 4 and len(due["rank_1/loss"]) > 4 and len(due["center/accuracy"]) >= 2, f"too few: {due.keys()}")
     try_bad_input()
+    try_damages()
+    try_odd_texts()
     for trial in (try_tensorboard, try_mlflow, try_wandb):
         trial(config, due)
 

@@ -14,12 +14,14 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import sys
 from typing import Any, Iterator
 
 from ._error import PEER_LOST, Error
+from ._library import call, load
 
-_DATA, _NO_INPUT = 65, 66  # exit codes, as in eave.h
+_DATA = 65  # an exit code, as in eave.h
 _NOT_NUMBERS_OF_A_LINE = ("type", "rank", "step")
 _NOT_NUMBERS_OF_AN_EVALUATION = (*_NOT_NUMBERS_OF_A_LINE, "samples", "epoch", "seconds")  # a step line has them
 _METRICS_A_CALL, _PARAMETERS_A_CALL = 1000, 100  # MLflow takes no more at once
@@ -63,18 +65,13 @@ def _texts(fields: dict[str, Any]) -> dict[str, str]:
     return {name: value for name, value in fields.items() if isinstance(value, str) and name != "type"}
 
 
-def _lines(file: pathlib.Path) -> Iterator[dict[str, Any]]:
-    """The lines of metrics.jsonl. The last one may be incomplete, and is left out then."""
-    try:
-        texts = file.read_text().splitlines(keepends=True)
-    except OSError as error:
-        raise Error(_NO_INPUT, f"{file.parent}: no run is there: {error.strerror} ({file.name})") from None
-    for number, text in enumerate(texts, 1):
-        if text.endswith("\n"):
-            try:
-                yield dict(json.loads(text))
-            except ValueError as error:
-                raise Error(_DATA, f"{file}:{number}: no line of a run: {error}") from None
+def _lines(run: pathlib.Path) -> Iterator[dict[str, Any]]:
+    """The lines of metrics.jsonl, if eave's commands would read them too. The last one may be incomplete, and is left out
+    then."""
+    load()
+    call("run_check", os.fsencode(run))
+    *whole, _ = (run / "metrics.jsonl").read_bytes().split(b"\n")
+    return (dict(json.loads(line.decode())) for line in whole)
 
 
 class _Clock:
@@ -86,6 +83,8 @@ class _Clock:
     def after(self, line: dict[str, Any]) -> float:
         if line["type"] == "header":
             self.at_last_header = self.training + self.evaluations
+        if line["type"] not in ("step", "evaluation", "end"):
+            return self.training + self.evaluations
         self.training = max(self.training, float(line.get("seconds", 0)))
         self.evaluations += float(line.get("evaluation_seconds", 0))
         return float(line.get("seconds", self.training)) + self.evaluations
@@ -94,8 +93,8 @@ class _Clock:
 def _read(run: pathlib.Path, all_ranks: bool) -> _Records:
     """Reads a run's records: those of rank 0, and with `all_ranks` those of the other ranks, under rank_R/."""
     records, clock = _Records(run.resolve().name, {}, {}, [], "KILLED"), _Clock()
-    for line in _lines(run / "metrics.jsonl"):
-        kind, time = line.get("type"), clock.after(line)
+    for line in _lines(run):
+        kind, time = line["type"], clock.after(line)
         rank = line.get("rank", 0)
         if kind == "header":
             records.config, records.facts, records.state = dict(line["config"]), _texts(line), "KILLED"
@@ -110,8 +109,6 @@ def _read(run: pathlib.Path, all_ranks: bool) -> _Records:
             records.points.append(_Point(line["steps"], clock.training + clock.evaluations, dict(summary)))
         elif kind == "failure":
             records.state, records.facts["failure"] = "FAILED", line["message"]
-    if not records.config:
-        raise Error(_DATA, f"{run / 'metrics.jsonl'} has no header: eave has not begun this run")
     start = (run / "config.json" if (run / "config.json").exists() else run / "metrics.jsonl").stat().st_mtime
     for point in records.points:
         point.time += start - clock.at_last_header
@@ -123,16 +120,36 @@ def _parts(of: list[Any], most: int) -> Iterator[list[Any]]:
     return (of[begin:begin + most] for begin in range(0, len(of), most))
 
 
+def _parameters_of_mlflow(config: dict[str, str]) -> dict[str, str]:
+    """MLflow takes only some letters in names: "_" replaces the others. If two names become one, the second has a number."""
+    parameters: dict[str, str] = {}
+    for name, value in config.items():
+        usual = taken = re.sub(r"[^\w.\- /:]", "_", name)
+        number = 2
+        while taken in parameters:
+            taken, number = f"{usual}_{number}", number + 1
+        parameters[taken] = value
+    return parameters
+
+
 def _to_mlflow(records: _Records, into: pathlib.Path) -> str:
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+    from mlflow.exceptions import MlflowException
+    try:
+        return _write_mlflow(records, into)
+    except MlflowException as error:
+        raise Error(_DATA, f"MLflow does not take this run: {str(error).splitlines()[0]}") from None
+
+
+def _write_mlflow(records: _Records, into: pathlib.Path) -> str:
     from mlflow.entities import Metric, Param
     from mlflow.tracking import MlflowClient
     client = MlflowClient(tracking_uri=into.resolve().as_uri())
     experiment = client.get_experiment_by_name("eave")
     of = experiment.experiment_id if experiment else client.create_experiment("eave")
     run = client.create_run(of, start_time=round(1000 * records.begin), run_name=records.name).info.run_id
-    for parameters in _parts([Param(name, value) for name, value in records.config.items()], _PARAMETERS_A_CALL):
+    for parameters in _parts([Param(*each) for each in _parameters_of_mlflow(records.config).items()], _PARAMETERS_A_CALL):
         client.log_batch(run, params=parameters)
     for name, text in records.facts.items():
         client.set_tag(run, f"eave.{name}", text)

@@ -36,7 +36,8 @@ class _Job:
 job = _Job()
 
 # Functions that only concern this rank, of those that may be called between backward() and step().
-_ALONE = frozenset(("gradients_ready", "spent_by", "look_ahead", "shuffle", "leave_on", "run_loss", "run_fail"))
+_ALONE = frozenset(("gradients_ready", "spent_by", "look_ahead", "shuffle", "leave_on", "run_loss", "run_fail",
+                    "run_check"))
 
 
 def prefixes() -> list[pathlib.Path]:
@@ -108,7 +109,7 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "run_evaluate": [pointer, number, number, ctypes.POINTER(number)], "run_close": [pointer],
         "run_evaluate_workers": [pointer, number, number, *3 * [ctypes.POINTER(number)]],
         "mean_of_workers": [pointer, floats],
-        "run_fail": [pointer, ctypes.c_int, text],
+        "run_fail": [pointer, ctypes.c_int, text], "run_check": [text],
         "spent_by": [pointer, ctypes.POINTER(Spent)], "close": [pointer],
         "steps": [pointer], "state": [pointer, pointer, size, ctypes.POINTER(pointer), ctypes.POINTER(size)],
         "restore": [pointer, pointer, pointer, size, flag, ctypes.POINTER(pointer), ctypes.POINTER(size)],

@@ -6,6 +6,7 @@
 #include "c/averager_handle.h"
 #include "c/run/run_recorder.h"
 #include "eave.h"
+#include "report/read/run_reader.h"
 
 struct eave_run {
   eave::RunRecorder recorder;
@@ -70,6 +71,17 @@ int eave_run_close(eave_run* run) {
   return for_all_ranks(RunFunction::kRunClose, [run](Transport& transport) {
     run->recorder.close(transport);
     delete run;
+  });
+}
+
+int eave_run_check(const char* directory) {
+  return eave::call_here([&] {
+    require_run(directory, "directory");
+    try {
+      eave::read_run(directory);
+    } catch (const eave::Error& error) {
+      throw eave::error_of_run(directory, error);
+    }
   });
 }
 
