@@ -80,7 +80,7 @@ class Run:
         known = {"batch": batch, "train-samples": train_samples, "test-samples": test_samples, "data": data, "model": model,
                  "overwrite": "on" if overwrite else "", "resume": "on" if resume else ""}
         settings.update({name: value for name, value in known.items() if value})
-        lines = "\n".join(f"{name}={_line(value)}" for name, value in sorted(settings.items()))
+        lines = "\n".join(_line(name, value) for name, value in sorted(settings.items()))
         was_broken = job.is_broken
         try:
             call("run_open", self._directory.encode(), lines.encode(), averager._handle, ctypes.byref(self._handle))
@@ -175,8 +175,7 @@ class Run:
         if isinstance(exception, SystemExit) and is_leaving():
             return call("run_fail", handle, LEFT, b"")
         code = exception.code if isinstance(exception, Error) else 1
-        text = str(exception) if isinstance(exception, Error) else f"{type(exception).__name__}: {exception}"
-        call("run_fail", handle, code, text.encode())
+        call("run_fail", handle, code, _why(exception).encode(errors="backslashreplace"))
 
     def _refuse_closed(self, name: str) -> None:
         if not self._handle:
@@ -202,8 +201,9 @@ def _directory(run_dir: Union[str, "os.PathLike[str]", None]) -> str:
     """Collective. Rank 0's path; under `eave compare --program` the one that compare gives."""
     try:
         named = os.fsdecode(run_dir) if run_dir is not None else ""
-    except TypeError:
-        raise Error(USAGE, f"eave.Run: run_dir={str(run_dir)[:40]}; expected a path") from None
+        named.encode()
+    except (TypeError, UnicodeEncodeError):
+        raise Error(USAGE, f"eave.Run: run_dir={ascii(str(run_dir)[:40])[1:-1]}; expected a path in UTF-8") from None
     path = text_of_first_rank(directory_of_run(named))
     if not path:
         raise Error(USAGE, 'eave.Run: give a run directory, such as eave.Run("runs/a", averager)', is_shared=True)
@@ -221,14 +221,28 @@ def _alone(function: Callable[..., Any]) -> Iterator[None]:
         job.why_alone = ""
 
 
-def _line(value: Any) -> str:
+def _why(exception: BaseException) -> str:
+    if isinstance(exception, SystemExit):
+        return f"sys.exit({exception.code!r}) within the block of the run"
+    return str(exception) if isinstance(exception, Error) else f"{type(exception).__name__}: {exception}"
+
+
+def _line(name: str, value: Any) -> str:
     text = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-    return " ".join(text.split())
+    line = f"{name}={' '.join(text.split())}"
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        raise Error(USAGE, f"eave.Run: {ascii(line)[1:-1][:80]}: expected text that UTF-8 can hold, without halves of a "
+                           "surrogate pair") from None
+    return line
 
 
 def _settings_of(config: Any) -> dict[str, Any]:
     if not isinstance(config or {}, collections.abc.Mapping) or not all(isinstance(name, str) for name in config or {}):
         raise Error(USAGE, f"eave.Run: config={str(config)[:40]}; expected a dict whose keys are names, such as {{'seed': 1}}")
+    if wrong := [name for name in config or {} if "=" in name or name.splitlines() != [name]]:
+        raise Error(USAGE, f"eave.Run: config={{{wrong[0][:40]!r}: ...}}: expected a name in one line, without =")
     return {name.replace("_", "-"): value for name, value in (config or {}).items()}
 
 
