@@ -166,7 +166,10 @@ RecommendedLine line_of_program(const SuggestQuestion& question, const Suggestio
                        place_of(question, suggestion)};
   if (!suggestion.chosen) return line;
   const PlanMethod& method = suggestion.chosen->method;
-  line.averager = "eave.Averager(model, optimizer, \"" + method.name + "\"";
+  const std::map<std::string, std::string>& settings = question.runs[question.basis].record.settings;
+  const bool has_vectors = settings.contains("python") && !settings.contains("pytorch");
+  line.averager = has_vectors ? "eave.VectorAverager(parameters, gradients, \"" : "eave.Averager(model, optimizer, \"";
+  line.averager += method.name + "\"";
   if (name_of(method) != method.name) line.averager += ", tau=" + std::to_string(method.tau);
   line.averager += ")";
   return line;

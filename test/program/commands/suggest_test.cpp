@@ -165,6 +165,9 @@ TEST(SuggestProgram, answers_for_a_program_of_ones_own_and_another_metric) {
       {"  mpirun -np 4 python3 own.py\n  with eave.Averager(model, optimizer, \"local-sgd\", tau=64) in the program\n",
        "  eave compare --program 'python3 own.py' --communicators local-sgd:tau=64 --ranks 4 --seeds 5 --lr "
        "0.05,0.1,0.2\n"});
+  make_run(place, "vectors", {.parameters = 1'500'000, .settings = {{"program", "own.py"}, {"python", "3.11.2"}}});
+  expect_output(0, place.eave("suggest vectors --ranks 4 --network-rate 1gbit"),
+                {"  with eave.VectorAverager(parameters, gradients, \"local-sgd\", tau=64) in the program\n"});
 }
 
 TEST(SuggestProgram, takes_the_network_from_a_table_of_bench_comm) {
