@@ -11,7 +11,7 @@ USAGE, PEER_LOST, CONFIGURATION = 64, 69, 78  # exit codes, as in eave.h
 _WORDS = (("to train with one rank, give --transport loopback", "to train with one rank, call eave.start('loopback') first"),
           ("or train with --device cpu", "or keep the model on the CPU"),
           ("train with --device cpu", "keep the model on the CPU"),
-          ("tell it by eave_look_ahead", "tell it by look_ahead()"),
+          ("call eave_look_ahead", "call look_ahead()"),
           ("--beta 0.9 is the usual choice", "beta=0.9 is the usual choice"),
           ("--allow-unstable silences", "allow_unstable=True silences"),
           ("; see --help", "; see eave train --help, with _ for -"))
