@@ -128,7 +128,7 @@ TEST(LossText, has_at_most_20_digits_and_no_nan) {
   EXPECT_EQ(loss_text(2.30259), "2.3026");
   EXPECT_EQ(loss_text(1e39), "1e+39");
   EXPECT_EQ(loss_text(-123456789012.0), "-123456789012.0000");
-  EXPECT_EQ(loss_text(std::numeric_limits<double>::quiet_NaN()), "not finite");
+  EXPECT_EQ(loss_text(std::numeric_limits<double>::quiet_NaN()), "not known");
 }
 
 TEST_F(FieldRanges, keep_a_resumed_run_from_adding_to_damaged_lines) {

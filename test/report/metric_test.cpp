@@ -5,12 +5,14 @@
 
 #include <cmath>
 
+#include "base/options/option_values.h"
 #include "report/compare/comparison.h"
 #include "report/page/page_data.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
 #include "report/text/progress.h"
 #include "report/text/report_tables.h"
+#include "report/text/terminal.h"
 #include "report/watch/watch_screen.h"
 #include "report/watch/watched_run.h"
 #include "test/expectations.h"
@@ -43,6 +45,18 @@ std::string refusal_of_metrics(std::string text, const std::string& from, const 
 void make_perplexities(const MadeRuns& place) {
   make_seeds(place, "a", {.metric = kPerplexity, .accuracies = {30, 18}}, 3, 0.1);
   make_seeds(place, "b", {.communicator = "easgd", .metric = kPerplexity, .accuracies = {30, 17}}, 3, 0.1);
+}
+
+TEST(MetricFiles, are_summed_up_in_columns_that_stay_aligned_if_a_name_is_not_ascii) {
+  RunSummary summary;
+  summary.communicator = "allreduce";
+  summary.evaluation.metric = {"\xc3\xbcn\xc3\xaf-code", false};  // ünï-code
+  const std::string table = summary_table({summary});
+  std::vector<std::size_t> widths;
+  for (const std::string& line : split_text(table, '\n')) {
+    if (!line.empty()) widths.push_back(count_characters(line));
+  }
+  EXPECT_EQ(widths, std::vector<std::size_t>(3, widths.front())) << table;
 }
 
 TEST(MetricFiles, have_format_2_and_read_back_as_they_were_written) {

@@ -253,6 +253,28 @@ TEST_F(Watching, fits_any_terminal) {
   }
 }
 
+// Of a program that tells neither its losses nor the size of its training set.
+TEST_F(Watching, shows_steps_if_there_are_no_epochs_and_no_loss_if_none_is_known) {
+  begin("run", {});
+  MetricsWriter writer(file("run"));
+  for (std::int64_t n = 1; n <= 2; ++n)
+    writer.write_steps(0, {{n, 100 * n, 0, std::nan(""), 0.125, static_cast<double>(n), 0.375, 0.25, 0.125, 0, 8}});
+  EvaluationRecord record = evaluation(0.2, 0.5);
+  record.epoch = 0;
+  record.seconds = 3;
+  record.center.loss = std::nan("");
+  writer.write_evaluation(record);
+  RunFollower follower(place / "run");
+  follower.poll();
+  const Lines lines = watch_screen("run", follower.run(), {80, 24, false, WatchPlot::kOff});
+  EXPECT_EQ(lines[1], "[........................] 0 %  step 2");
+  EXPECT_TRUE(lines[2].starts_with("loss not known  ")) << lines[2];
+  EXPECT_EQ(lines[lines.size() - 2], "   center     mean     best   valid.     loss distance     step");
+  EXPECT_EQ(lines.back(), "    50.00    51.00    52.00    49.00        -        0        2");
+  EXPECT_EQ(evaluation_line(record).substr(0, 53), "step 2  test accuracy 50.00 %  test loss not known  v");
+  EXPECT_EQ(watch_line(follower.run()).substr(0, 6), "step 2");
+}
+
 TEST_F(Watching, shows_evaluations_of_center_mean_best_and_validation) {
   begin("run", {{"epochs", "10"}});
   step("run", 0, 1, 10);

@@ -288,9 +288,9 @@ Cells cells_of(const RunSummary& row, const std::string& title, bool has_tokens)
 
 // Aligns the first column to the left, the others to the right.
 std::string aligned(const Cells& cells, const std::vector<std::size_t>& widths) {
-  std::string line = cells[0] + std::string(widths[0] - cells[0].size(), ' ');
-  for (std::size_t i = 1; i < cells.size(); ++i)
-    line += "  " + std::string(widths[i] - cells[i].size(), ' ') + cells[i];
+  const auto blanks = [&](std::size_t i) { return std::string(widths[i] - count_characters(cells[i]), ' '); };
+  std::string line = cells[0] + blanks(0);
+  for (std::size_t i = 1; i < cells.size(); ++i) line += "  " + blanks(i) + cells[i];
   return line + "\n";
 }
 
@@ -306,7 +306,7 @@ std::string summary_table(const std::vector<RunSummary>& summaries) {
   for (const RunSummary& row : summaries) lines.push_back(cells_of(row, title, has_tokens));
   std::vector<std::size_t> widths(lines[0].size());
   for (const Cells& line : lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], line[i].size());
+    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], count_characters(line[i]));
   }
   Cells rule;
   for (const std::size_t width : widths) rule.emplace_back(width, '-');

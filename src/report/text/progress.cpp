@@ -15,6 +15,12 @@ namespace {
 constexpr double kLineSeconds = 10;
 constexpr int kBarWidth = 24;
 
+// "epoch 1.50", or "step 600" if the run has no epochs.
+std::string place_text(const EvaluationRecord& record) {
+  return has_epochs(record.epoch, record.samples) ? format("epoch %.2f", record.epoch)
+                                                  : format("step %lld", static_cast<long long>(record.step));
+}
+
 }  // namespace
 
 ProgressStyle progress_style(const std::string& word, bool by_launcher) {
@@ -77,9 +83,11 @@ std::string describe_workers(const EvaluationRecord& record) {
   return line + format("distance %.3g)", record.distance_mean);
 }
 
+bool has_epochs(double epoch, std::int64_t samples) { return epoch > 0 || samples == 0; }
+
 std::string describe_test(const EvaluationRecord& record) {
   std::string line =
-      format("epoch %.2f  test %s  test loss %s", record.epoch,
+      format("%s  test %s  test loss %s", place_text(record).c_str(),
              named_score(record.metric, record.center.accuracy).c_str(), loss_text(record.center.loss).c_str());
   if (record.bits_per_byte) line += format("  %.4g bits per byte", *record.bits_per_byte);
   if (record.ema) line += "  moving average " + score_text(record.metric, record.ema->accuracy);

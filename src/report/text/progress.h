@@ -18,6 +18,9 @@ ProgressStyle progress_style(const std::string& word, bool by_launcher);
 // computed are left out.
 std::string describe_workers(const EvaluationRecord& record);
 
+// Whether a run that has come so far counts epochs. A program may not tell the size of its training set.
+bool has_epochs(double epoch, std::int64_t samples);
+
 // "epoch 1.50  test accuracy 84.20 %  test loss 0.45", and what else is known of the consensus: bits per byte, and the
 // score of its moving average.
 std::string describe_test(const EvaluationRecord& record);

@@ -48,7 +48,7 @@ bool is_utf8_locale() {
 }
 
 std::string loss_text(double loss) {
-  if (!std::isfinite(loss)) return "not finite";
+  if (!std::isfinite(loss)) return "not known";
   return format(std::abs(loss) < 1e12 ? "%.4f" : "%.6g", loss);
 }
 
@@ -56,6 +56,10 @@ std::string clock_text(double seconds) {
   const auto whole = static_cast<long>(std::clamp(seconds + 0.5, 0.0, 1e15));
   return whole >= 3600 ? format("%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60)
                        : format("%ld:%02ld", whole / 60, whole % 60);
+}
+
+std::size_t count_characters(const std::string& text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
 }
 
 std::string first_characters(const std::string& text, int columns) {

@@ -32,11 +32,14 @@ TerminalSize output_terminal();
 // Whether the locale uses UTF-8.
 bool is_utf8_locale();
 
-// "2.3026", for large values "1.5e+20" so that no number is longer than 20 digits, or "not finite".
+// "2.3026", for large values "1.5e+20" so that no number is longer than 20 digits, or "not known".
 std::string loss_text(double loss);
 
 // "4:07", "1:02:03"
 std::string clock_text(double seconds);
+
+// The number of code points.
+std::size_t count_characters(const std::string& text);
 
 // At most the first `columns` characters of a text.
 std::string first_characters(const std::string& text, int columns);

@@ -1,22 +1,18 @@
 #include <algorithm>
 
 #include "report/text/report_tables.h"
+#include "report/text/terminal.h"
 
 namespace eave {
 namespace {
 
 constexpr const char* kGap = "   ";
 
-// The number of code points: counts all UTF-8 bytes except continuation bytes.
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
-}
-
 std::vector<std::size_t> widths_of(const TextTable& table) {
   std::vector<std::size_t> widths;
-  for (const std::string& title : table.titles) widths.push_back(width(title));
+  for (const std::string& title : table.titles) widths.push_back(count_characters(title));
   for (const auto& row : table.rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(printable(row[i])));
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], count_characters(printable(row[i])));
   }
   return widths;
 }
@@ -25,7 +21,7 @@ std::string to_line(const std::vector<std::string>& cells, const std::vector<std
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string cell = printable(cells[i]);
-    const std::string blanks(widths[i] - width(cell), ' ');
+    const std::string blanks(widths[i] - count_characters(cell), ' ');
     line += (i == 0 ? "" : kGap) + (i < texts ? cell + blanks : blanks + cell);
   }
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";

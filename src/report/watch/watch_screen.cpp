@@ -38,8 +38,9 @@ std::string of_limit(const WatchedRun& run, const char* limit) {
 
 Texts position(const WatchedRun& run) {
   const StepRecord& last = run.last();
-  Texts parts = {format("epoch %.2f", last.epoch) + of_limit(run, "epochs"),
-                 format("step %lld", static_cast<long long>(last.step)) + of_limit(run, "max-steps")};
+  Texts parts;
+  if (run.has_epochs()) parts.push_back(format("epoch %.2f", last.epoch) + of_limit(run, "epochs"));
+  parts.push_back(format("step %lld", static_cast<long long>(last.step)) + of_limit(run, "max-steps"));
   if (!run.setting("max-samples").empty())
     parts.push_back(format("sample %lld", static_cast<long long>(last.samples)) + of_limit(run, "max-samples"));
   return parts;
@@ -84,8 +85,7 @@ std::string how_it_ended(const WatchedRun& run) {
 
 Texts speeds(const WatchedRun& run) {
   const RecentSteps recent = run.recent();
-  return {std::isfinite(recent.loss) ? "loss " + loss_text(recent.loss) : "loss not known",
-          format("learning rate %.4g", run.last().learning_rate),
+  return {"loss " + loss_text(recent.loss), format("learning rate %.4g", run.last().learning_rate),
           rate_text(recent.samples_per_second, run.tokens_per_sample())};
 }
 
@@ -117,7 +117,8 @@ std::string title_of(const Metric& metric) {
 
 // In order of importance: the last ones are dropped first if there is not enough room.
 const std::vector<Column> kColumns = {
-    {"epoch", [](const EvaluationRecord& record) { return format("%.2f", record.epoch); }, false},
+    {"epoch", [](const EvaluationRecord& record) { return format("%.2f", record.epoch); }, false, false,
+     [](const EvaluationRecord& record) { return has_epochs(record.epoch, record.samples); }},
     {"center", [](const EvaluationRecord& record) { return score(record, record.center); }, false},
     {"mean", [](const EvaluationRecord& record) { return score(record, &WorkerScores::mean); }, true, true},
     {"best", [](const EvaluationRecord& record) { return score(record, &WorkerScores::best); }, true, true},
@@ -128,7 +129,11 @@ const std::vector<Column> kColumns = {
      false, false, [](const EvaluationRecord& record) { return record.validation.has_value(); }},
     {"ema", [](const EvaluationRecord& record) { return record.ema ? score(record, *record.ema) : std::string("-"); },
      false, false, [](const EvaluationRecord& record) { return record.ema.has_value(); }},
-    {"loss", [](const EvaluationRecord& record) { return loss_text(record.center.loss); }, false},
+    {"loss",
+     [](const EvaluationRecord& record) {
+       return std::isfinite(record.center.loss) ? loss_text(record.center.loss) : std::string("-");
+     },
+     false},
     {"bits/B",
      [](const EvaluationRecord& record) {
        return record.bits_per_byte ? format("%.4g", *record.bits_per_byte) : std::string("-");
@@ -175,7 +180,9 @@ Texts plot(const WatchedRun& run, const ScreenStyle& style, int rows) {
   Texts lines = text_plot(points, {std::min(style.columns, 100), rows - 2, style.is_utf8});
   if (lines.empty()) return {};
   lines.insert(lines.begin(), is_loss ? "loss of rank 0's batches" : title_of(run.metric()));
-  const std::string from = format("epoch %.3g", points.front().x), to = format("%.3g", points.back().x);
+  const auto number = [&](double x) { return format(run.has_epochs() ? "%.3g" : "%.0f", x); };
+  const std::string from = (run.has_epochs() ? "epoch " : "step ") + number(points.front().x),
+                    to = number(points.back().x);
   const auto width = static_cast<std::size_t>(std::min(style.columns, 100)) - 10;
   lines.push_back(std::string(10, ' ') + from + std::string(width - std::min(width, from.size() + to.size()), ' ') +
                   to);

@@ -12,6 +12,7 @@
 #include "report/record/json.h"
 #include "report/record/json_fields.h"
 #include "report/record/metric.h"
+#include "report/text/progress.h"
 
 namespace eave {
 namespace {
@@ -134,10 +135,12 @@ RecentSteps WatchedRun::recent() const {
   return recent;
 }
 
+bool WatchedRun::has_epochs() const { return eave::has_epochs(last_.epoch, last_.samples); }
+
 std::vector<PlotPoint> WatchedRun::losses() const {
   std::vector<PlotPoint> points;
   for (const StepPoint& point : losses_.points()) {
-    if (std::isfinite(point.loss)) points.push_back({point.epoch, point.loss});
+    if (std::isfinite(point.loss)) points.push_back({has_epochs() ? point.epoch : point.step, point.loss});
   }
   return points;
 }
@@ -145,7 +148,8 @@ std::vector<PlotPoint> WatchedRun::losses() const {
 std::vector<PlotPoint> WatchedRun::accuracies() const {
   std::vector<PlotPoint> points;
   const double factor = is_accuracy(metric_) ? 100 : 1;
-  for (const EvaluationRecord& record : evaluations_) points.push_back({record.epoch, factor * record.center.accuracy});
+  for (const EvaluationRecord& record : evaluations_)
+    points.push_back({has_epochs() ? record.epoch : static_cast<double>(record.step), factor * record.center.accuracy});
   return points;
 }
 

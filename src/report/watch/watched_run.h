@@ -45,8 +45,9 @@ class WatchedRun {
   // those of the end.
   const StepRecord& last() const { return last_; }
   RecentSteps recent() const;
-  std::vector<PlotPoint> losses() const;      // of rank 0, by epoch
-  std::vector<PlotPoint> accuracies() const;  // of the consensus, in percent, or its metric; by epoch
+  bool has_epochs() const;                    // a program may not have told the size of its training set
+  std::vector<PlotPoint> losses() const;      // of rank 0, by epoch; by step if there are no epochs
+  std::vector<PlotPoint> accuracies() const;  // of the consensus, in percent, or its metric; likewise
   const Metric& metric() const { return metric_; }
   const std::vector<EvaluationRecord>& evaluations() const { return evaluations_; }
   const std::optional<RunSummary>& end() const { return end_; }

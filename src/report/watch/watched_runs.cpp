@@ -148,7 +148,7 @@ std::vector<std::string> WatchedRuns::table(int rows) const {
   std::vector<const std::pair<const std::string, Entry>*> runs;
   for (const auto& run : runs_) {
     ++counts[static_cast<std::size_t>(run.second.state)];
-    width = std::max(width, run.first.size());
+    width = std::max(width, count_characters(run.first));
     runs.push_back(&run);
   }
   std::ranges::stable_sort(runs, {}, [](const auto* run) { return run->second.changed; });
@@ -161,7 +161,7 @@ std::vector<std::string> WatchedRuns::table(int rows) const {
   std::vector<std::string> lines = {title};
   for (std::size_t i = first; i < runs.size(); ++i) {
     const std::string& name = runs[i]->first;
-    lines.push_back("  " + name + std::string(width - name.size() + 2, ' ') + describe(runs[i]->second));
+    lines.push_back("  " + name + std::string(width - count_characters(name) + 2, ' ') + describe(runs[i]->second));
   }
   return lines;
 }
