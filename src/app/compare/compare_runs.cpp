@@ -42,7 +42,7 @@ void check_values(const OptionValues& values, int ranks) {
 LinesError error_of_cell(const Cell& cell, const Error& error) {
   std::vector<std::string> lines = message_lines_of(with_front(cell.label + ": ", error, error.code()));
   if (lines.front().find("has no effect") != std::string::npos)
-    lines.back() += ". What not all methods have stands behind theirs: --communicators easgd:tau=10";
+    lines.back() += ". Put an option of one method behind its name: --communicators easgd:tau=10";
   return {error.code(), lines};
 }
 
@@ -70,8 +70,14 @@ void require_same_comparison(const std::map<std::string, std::string>& saved,
   // Comparisons from before 2026-11-26 evaluated once an epoch. Their runs are kept.
   if (!saved.contains("evaluations") && mine.contains("evaluations"))
     free.insert({"evaluate-every", "evaluate-workers", "evaluations"});
+  if (!saved.contains("program-script")) free.insert("program-script");  // of an older eave
   const auto difference = find_difference(saved, mine, free);
   if (!difference) return;
+  if (difference->name == "program-script") {
+    const std::string script = difference->saved.substr(0, difference->saved.rfind(' '));
+    throw Error(ExitCode::kConfiguration, "--output: " + script + " has changed since the runs in " + place +
+                                              " were made; choose another directory for this comparison");
+  }
   throw Error(ExitCode::kConfiguration,
               "--output: what is in " + place + " was made with --" + difference->name + " " + difference->saved +
                   ", now it is " + difference->mine +
