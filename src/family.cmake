@@ -14,7 +14,7 @@ function(add_family family kind header)
   set(calls)
   set(words ${ARG_UNPARSED_ARGUMENTS})
   list(REMOVE_DUPLICATES words)
-  if(NOT words STREQUAL ARG_UNPARSED_ARGUMENTS)
+  if(NOT "${words}" STREQUAL "${ARG_UNPARSED_ARGUMENTS}")
     message(FATAL_ERROR "the list of ${family} in ${CMAKE_CURRENT_SOURCE_DIR}/CMakeLists.txt has a word twice: "
       "${ARG_UNPARSED_ARGUMENTS}")
   endif()

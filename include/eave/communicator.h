@@ -144,7 +144,8 @@ class Communicator {
   // Called after after_update. The slices that are equal on all ranks now, bit by bit, whatever their data; empty if
   // there are none. All ranks return the same slices. The call does not wait, so the result of an exchange in flight
   // is not in them. Override it if the method has CommunicatorTraits::exchanges_together: otherwise eave cannot compare
-  // the replicas. Before the first step it must return at least one slice, which may be empty until begin().
+  // the replicas. It may also be called between `make` and begin(), and must then return at least one slice, which may
+  // be empty.
   virtual std::vector<Slice> replicated() { return {}; }
   // For methods with CommunicatorTraits::exchanges_together. The step that started an exchange for which the ranks have
   // not waited yet, or nullopt if there is none. A rank that now waits for another collective would wait for that
@@ -156,8 +157,8 @@ class Communicator {
   // `steps` if the recorded order makes one rank wait in these steps for an exchange that another rank starts in a
   // later step. Call it after begin(); the answer is equal on all ranks.
   virtual std::int64_t next_meeting(std::int64_t steps) const { return steps; }
-  // Collective. Waits for everything in flight. Only consensus(), costs() and report() may be called afterwards, and
-  // then consensus() makes no transport call: compute the last consensus here.
+  // Collective. Waits for everything in flight. Only consensus(), costs() and report() may be called afterwards.
+  // consensus() then makes no transport call, so compute the last consensus in finish().
   virtual void finish() = 0;
   // Called after finish(), or between a consensus and the next step. In the second case `order` is still empty, and
   // rank 0 knows `staleness` if it keeps a part of the center.
@@ -186,7 +187,7 @@ struct CommunicatorTraits {
   // options only --weight-decay has an effect.
   bool uses_optimizer = true;
   bool only_one_rank = false;  // `make` throws Error(kUsage) if there are more ranks
-  bool compresses = false;     // `make` asks for the codec of --compression; if not, the option is refused
+  bool compresses = false;     // `make` asks for the codec of --compression. False: eave refuses the option
   // Every exchange includes all ranks, after the same steps on each. Then an extra collective between two exchanges
   // delays no rank that the next exchange would not delay anyway.
   bool exchanges_together = false;

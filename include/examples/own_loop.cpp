@@ -12,7 +12,7 @@ void fit(eave::Transport& ranks, const eave::CommunicatorKind& method, eave::Dev
   const eave::Attachment attachment(ranks, device);
   eave::Buffer line = device.allocate(2), gradient = device.allocate(2);  // slope, height; outlive the communicator
   std::vector<std::string> warnings;  // for example: alpha is beyond the stability bound
-  const auto communicator = method.make({ranks, options, 0.1, warnings});
+  const auto communicator = eave::make_communicator(method, {ranks, options, 0.1, warnings});
   communicator->begin({line.slice(), gradient.slice(), {}, {}, &device});
   std::vector<float> on_host(2);  // the model computes in host memory, even if its parameters lie on a GPU
   std::mt19937 random(ranks.rank());

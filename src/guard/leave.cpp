@@ -35,10 +35,9 @@ void LeaveGate::fail() const {
   }
   throw Error(
       ExitCode::kPeerLost,
-      "asked to leave, but " +
+      "asked to leave, but for " + std::to_string(static_cast<int>(limit_seconds_)) + " s " +
           (rank_ == 0 ? "rank " + silent + " has not answered" : std::string("rank 0 has not said after which step")) +
-          " for " + std::to_string(static_cast<int>(limit_seconds_)) +
-          " s; nothing was saved now, so a run that resumes goes on from the newest checkpoint");
+          "; no checkpoint was written, so a resumed run goes on from the newest one");
 }
 
 void LeaveGate::give_up() {

@@ -45,7 +45,7 @@ void require_own_rate(const OptionValues& values, const std::string& optimizer);
 
 // --adam-beta1, --adam-beta2 and --adam-epsilon.
 std::vector<OptionSpec> adam_options();
-// Throws Error(kUsage), also by require_own_rate.
+// Throws Error(kUsage) if a value is impossible, or if --lr has its default.
 AdamSettings read_adam_settings(const OptionValues& values, const std::string& optimizer);
 
 // The step after `steps` − 1 others. `decay` is the weight decay, without the rate.

@@ -90,8 +90,7 @@ class Muon final : public Optimizer {
     for (const HiddenMatrix& each : matrices_) parameters_ += each.size;
     if (!matrices_.empty() || context.warnings == nullptr) return;
     context.warnings->push_back(
-        "--optimizer muon: the model has no hidden matrices, so --optimizer adamw would train "
-        "it in the same way");
+        "--optimizer muon: the model has no hidden matrices, so --optimizer adamw would train it in the same way");
   }
 
   std::shared_ptr<DeviceAnswer> update(Slice parameters, ConstSlice gradients, double learning_rate,

@@ -90,15 +90,15 @@ struct AveragingSimulator : Simulator {
     place_workers(begin, momentum);
   }
 
-  // u <- beta u + G / gamma;  c <- c - a gamma u. G is c minus the workers' mean, gamma the learning rate.
+  // u <- beta u + G / eta;  c <- c - a eta u. G is c minus the workers' mean, eta the learning rate.
   void slowmo_step(std::int64_t t, std::int64_t tau, double beta, double a, const std::string& momentum) {
     step_alone(t);
     if ((t + 1) % tau != 0) return;
     const Doubles mean = mean_of(x);
-    const double gamma = problem.learning_rate;
+    const double eta = problem.learning_rate;
     for (std::size_t k = 0; k < c.size(); ++k) {
-      u[k] = beta * u[k] + (c[k] - mean[k]) / gamma;
-      c[k] -= a * gamma * u[k];
+      u[k] = beta * u[k] + (c[k] - mean[k]) / eta;
+      c[k] -= a * eta * u[k];
     }
     place_workers(c, momentum);
   }

@@ -26,6 +26,7 @@ std::vector<std::string> methods_that_send_parameters() {
   std::vector<std::string> names;
   for (const CommunicatorKind& method : communicator_kinds())
     if (method.traits.compresses && sends_parameters(method)) names.push_back(method.name);
+  EXPECT_FALSE(names.empty());
   return names;
 }
 
@@ -213,10 +214,10 @@ TEST(CompressedSums, are_not_what_pairs_and_asynchronous_methods_send) {
     EXPECT_EQ(warning(method, compressed("bf16"), "a a a b b b"), "") << method;
 }
 
-// Calls `body` with what `make` of this kind would get on one rank.
-void on_one_rank(const CommunicatorKind& kind, const Given& given,
-                 const std::function<void(CommunicatorContext)>& body) {
-  find_kind(transport_kinds(), "loopback").run(1, [&](Transport& transport) {
+// Calls `body` on each rank with what `make` of this kind would get there.
+void with_make(const CommunicatorKind& kind, int ranks, const Given& given,
+               const std::function<void(CommunicatorContext)>& body) {
+  find_kind(transport_kinds(), "threads").run(ranks, [&](Transport& transport) {
     std::vector<OptionSpec> specs = kind.options;
     for (const OptionSpec& option : compression_options()) specs.push_back(option);
     specs.push_back({"replica-hash-every", OptionType::kInteger, "100", "as in eave train"});
@@ -229,7 +230,7 @@ void on_one_rank(const CommunicatorKind& kind, const Given& given,
 TEST(Traits, say_that_a_method_compresses_if_its_make_asks_for_the_codec) {
   for (const CommunicatorKind& kind : communicator_kinds()) {
     bool asked = false;
-    on_one_rank(kind, {}, [&](CommunicatorContext context) {
+    with_make(kind, 1, {}, [&](CommunicatorContext context) {
       context.asked_for_codec = &asked;
       kind.make(context);
     });
@@ -240,12 +241,28 @@ TEST(Traits, say_that_a_method_compresses_if_its_make_asks_for_the_codec) {
 TEST(Options, that_a_method_ignores_are_refused_whatever_its_traits_say) {
   const CommunicatorKind& none = find_kind(communicator_kinds(), "none");
   const auto expect = [&](const Given& given, const std::string& words) {
-    on_one_rank(none, given, [&](const CommunicatorContext& context) {
+    with_make(none, 1, given, [&](const CommunicatorContext& context) {
       expect_error(ExitCode::kUsage, words, [&] { make_communicator(none, context); });
     });
   };
   expect({{"compression", "int8"}}, "has no effect: --communicator none does not ask for the codec");
-  expect({{"replica-hash-every", "6"}}, "override Communicator::replicated()");
+}
+
+TEST(Options, that_compare_nothing_are_refused_if_there_is_another_rank) {
+  CommunicatorKind silent = find_kind(communicator_kinds(), "none");  // its replicated() is empty
+  silent.traits.exchanges_together = true;
+  for (const int ranks : {1, 2}) {
+    for (const char* every : {"0", "6"}) {
+      with_make(silent, ranks, {{"replica-hash-every", every}}, [&](const CommunicatorContext& context) {
+        const auto make = [&] { make_communicator(silent, context); };
+        if (ranks == 1 || every[0] == '0') {
+          EXPECT_NO_THROW(make());
+        } else {
+          expect_error(ExitCode::kUsage, "override Communicator::replicated()", make);
+        }
+      });
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTransports, CompressedMethods, testing::ValuesIn(ranks_under_test()), name_of_ranks);

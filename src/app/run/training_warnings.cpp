@@ -52,7 +52,8 @@ void TrainingJob::warn_without_drop() {
 void TrainingJob::warn_of_young_average() {
   constexpr double kMuch = 0.05;
   const double left = average_->share_of_beginning(plan_.steps);
-  if (plan_.steps < 2 || left < kMuch || transport_.rank() != 0) return;
+  // On another number of ranks, the steps before were of another size.
+  if (plan_.steps < 2 || left < kMuch || is_elastic_ || transport_.rank() != 0) return;
   warnings_.push_back("the average that is scored as ema will be " + std::to_string(std::lround(100 * left)) +
                       " % the consensus after the first step, after " + count_text(plan_.steps, "step") +
                       " with --ema-decay " + values_.text("ema-decay") + " and --ema-every " +

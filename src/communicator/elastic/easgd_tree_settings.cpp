@@ -81,8 +81,7 @@ std::string formula(const TreeSettings& settings) {
 std::string describe_elastic_resumption(const TreeSettings& settings) {
   if (settings.is_star()) return "";
   return "with another number of ranks (--resume elastic) c stays, and c_g is the mean of the centers that its workers "
-         "had; if all "
-         "are new, c\n";
+         "had; if all are new, c\n";
 }
 
 std::string numbers(const TreeSettings& settings) {

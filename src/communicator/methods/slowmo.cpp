@@ -30,7 +30,7 @@ OuterSettings resolve_slowmo(const CommunicatorContext& context) {
   OuterSettings settings = outer_settings_in(context);
   const double momentum = real_in(values, "slowmo-momentum", 0, 1), rate = outer_rate_in(values, "slowmo-rate");
   settings.step = [momentum, rate](double learning_rate) { return slow_step(momentum, rate, learning_rate); };
-  settings.formula = "u <- beta_s u + G / gamma;  c <- c - a gamma u;  x_i <- c;  gamma = lr of the step before";
+  settings.formula = "u <- beta_s u + G / eta;  c <- c - a eta u;  x_i <- c;  eta = lr of the step before";
   settings.numbers = "beta_s = " + number_text(momentum) + ", a = " + number_text(rate);
   settings.factor = rate;
   settings.factor_symbol = "a";

@@ -37,18 +37,23 @@ void refuse_unused_compression(const CommunicatorKind& kind, const OptionValues&
   refuse_option(
       values, "compression",
       "has no effect: --communicator " + kind.name +
-          " does not ask for the codec; leave it out. To whoever wrote the method: set compresses = false in "
-          "its CommunicatorTraits, or compress what it sends (codec_in in communicator/support/compression.h)");
+          " does not ask for the codec; leave it out. To whoever wrote the method: leave compresses out of its "
+          "CommunicatorTraits");
 }
 
-void refuse_comparison_of_nothing(const CommunicatorKind& kind, const OptionValues& values) {
-  for (const char* name : {"replica-hash-every", "on-replica-fault"}) {
-    if (!values.entries().contains(name) || !values.given(name)) continue;
-    refuse_option(values, name,
-                  "has no effect: --communicator " + kind.name +
-                      " does not say what it keeps equal on all ranks; leave it out. To whoever wrote the method: "
-                      "override Communicator::replicated()");
-  }
+// One rank has no other to compare with, but a comparison gives it the options of several.
+bool asks_for_comparison(const CommunicatorKind& kind, const CommunicatorContext& context) {
+  const OptionValues& values = context.values;
+  const std::string name = "replica-hash-every";
+  return context.transport.size() > 1 && kind.traits.exchanges_together && values.entries().contains(name) &&
+         values.given(name) && values.integer(name, 0) > 0;
+}
+
+[[noreturn]] void refuse_comparison_of_nothing(const CommunicatorKind& kind, const OptionValues& values) {
+  refuse_option(values, "replica-hash-every",
+                "has no effect: --communicator " + kind.name +
+                    " does not say what it keeps equal on all ranks; leave it out. To whoever wrote the method: "
+                    "override Communicator::replicated()");
 }
 
 }  // namespace
@@ -57,8 +62,10 @@ std::unique_ptr<Communicator> make_communicator(const CommunicatorKind& kind, Co
   bool asked_for_codec = false;
   context.asked_for_codec = &asked_for_codec;
   std::unique_ptr<Communicator> communicator = kind.make(context);
+  if (!communicator) throw Error(ExitCode::kInternal, "make of --communicator " + kind.name + " has returned nothing");
   if (!asked_for_codec) refuse_unused_compression(kind, context.values);
-  if (communicator->replicated().empty()) refuse_comparison_of_nothing(kind, context.values);
+  if (asks_for_comparison(kind, context) && communicator->replicated().empty())
+    refuse_comparison_of_nothing(kind, context.values);
   return communicator;
 }
 

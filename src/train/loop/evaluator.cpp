@@ -98,7 +98,7 @@ ModelScore score_mean(const TrainingParts& parts, const TrainingPlan& plan, Cons
                         has_its_own ? statistics_for(parts, plan, mean) : statistics);
 }
 
-// If all workers hold the parameters of the center, which has been scored and compared with them, each scores as it.
+// If no worker differs from the center, each worker's score is the center's.
 WorkerScores score_workers(const TrainingParts& parts, const TrainingPlan& plan, ConstSlice statistics,
                            const EvaluationRecord& record) {
   WorkerScores workers{record.center, record.center, record.center};

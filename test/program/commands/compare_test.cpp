@@ -387,7 +387,7 @@ TEST(Compare, refuses_wrong_options_before_the_first_run) {
       {"--modle lenet --transport threads", "did you mean --model"},
       {"--communicators easgt --transport threads", "easgt"},
       {"--communicators easgd:tau=10,easgd --transport threads", "names easgd twice with the same settings"},
-      {"--lr-scaling linear --transport threads", "behind theirs: --communicators"}};
+      {"--lr-scaling linear --transport threads", "behind its name: --communicators"}};
   for (const auto& [words, text] : cases) {
     expect_end(64, place.eave(grid(words)), {text});
     EXPECT_FALSE(fs::exists(place.path() / "all"));
