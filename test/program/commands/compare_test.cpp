@@ -355,7 +355,7 @@ TEST(Compare, of_a_dry_run_counts_the_samples_of_short_steps) {
       "compare --communicators allreduce --ranks 2 --seeds 1 --batch 250 --budget samples=50000 --transport threads "
       "--data synthetic --synthetic-samples 501 --synthetic-test-samples 20 --synthetic-size 8 --model \"flatten; "
       "dense classes\" --dry-run";
-  expect_output(0, Place().eave(words), {"allreduce, 2 ranks, batch 250                    1        199 "});
+  expect_output(0, Place().eave(words), {"allreduce, 2 ranks, batch 250     1        199 "});
 }
 
 TEST(Compare, of_a_dry_run_refuses_what_the_runs_refuse_and_nothing_else) {
