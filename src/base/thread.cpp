@@ -23,8 +23,8 @@ std::string limit_text(const char* command, __rlimit_resource limit, rlim_t unit
 
 }  // namespace
 
-void refuse_thread(const std::string& purpose, const std::system_error& error, const std::string& remedy) {
-  throw Error(ExitCode::kResource, "cannot start thread " + purpose + ": " + error.code().message() +
+void refuse_thread(const std::string& thread, const std::system_error& error, const std::string& remedy) {
+  throw Error(ExitCode::kResource, "cannot start " + thread + ": " + error.code().message() +
                                        "; out of memory, or of processes: raise the limit (" +
                                        limit_text("ulimit -v", RLIMIT_AS, 1024) + "; " +
                                        limit_text("ulimit -u", RLIMIT_NPROC, 1) +

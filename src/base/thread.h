@@ -15,16 +15,16 @@ namespace eave {
 
 // Throws Error(kResource): which thread, why it could not be started, which limits to raise, and their present values.
 // `remedy` says what else to do.
-[[noreturn]] void refuse_thread(const std::string& purpose, const std::system_error& error,
+[[noreturn]] void refuse_thread(const std::string& thread, const std::system_error& error,
                                 const std::string& remedy = "start fewer ranks on this machine");
 
-// Runs `body` in a new thread. `purpose` completes the sentence "cannot start thread …", such as "for rank 1".
+// Runs `body` in a new thread. `purpose` completes the sentence "cannot start a thread …", such as "for rank 1".
 template <class Thread = std::thread, class Body>
 Thread start_thread(const std::string& purpose, Body&& body) {
   try {
     return Thread(std::forward<Body>(body));
   } catch (const std::system_error& error) {
-    refuse_thread(purpose, error);
+    refuse_thread("a thread " + purpose, error);
   }
 }
 
@@ -34,7 +34,7 @@ auto start_task(const std::string& purpose, Body&& body) {
   try {
     return std::async(std::launch::async, std::forward<Body>(body));
   } catch (const std::system_error& error) {
-    refuse_thread(purpose, error);
+    refuse_thread("a thread " + purpose, error);
   }
 }
 

@@ -75,8 +75,9 @@ void require_threads(int threads) {
   end.notify_all();
   for (const ProbeThread& each : started) each.join();
   if (error == 0) return;
-  refuse_thread(std::to_string(started.size() + 2) + " of --threads " + std::to_string(threads) + " to compute",
-                std::system_error(error, std::generic_category()), "give fewer --threads");
+  refuse_thread(
+      "thread " + std::to_string(started.size() + 2) + " of --threads " + std::to_string(threads) + " to compute",
+      std::system_error(error, std::generic_category()), "give fewer --threads");
 }
 
 // In this thread, denormal operands and results become zero.

@@ -19,7 +19,8 @@ TEST(StartThread, that_cannot_be_had_says_for_what_and_which_limits_to_raise) {
     refuse_thread("for rank 1", std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
   });
   EXPECT_EQ(error.code(), ExitCode::kResource);
-  for (const char* words : {"cannot start thread for rank 1", "Resource temporarily unavailable", "ulimit -v", "ulimit -u"}) {
+  for (const char* words :
+       {"cannot start a thread for rank 1", "Resource temporarily unavailable", "ulimit -v", "ulimit -u"}) {
     EXPECT_TRUE(says(error.what(), words));
   }
 }

@@ -17,8 +17,9 @@ ThreadPool::ThreadPool(int threads) {
   } catch (const std::system_error& error) {
     const std::size_t started = helpers_.size();
     stop();  // the destructor will not run
-    refuse_thread(std::to_string(started + 2) + " of --decode-threads " + std::to_string(threads) + " to read images",
-                  error, "give fewer --decode-threads");
+    refuse_thread(
+        "thread " + std::to_string(started + 2) + " of --decode-threads " + std::to_string(threads) + " to read images",
+        error, "give fewer --decode-threads");
   }
 }
 
