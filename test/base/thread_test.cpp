@@ -16,7 +16,8 @@ TEST(StartThread, runs_its_body) {
 
 TEST(StartThread, that_cannot_be_had_says_for_what_and_which_limits_to_raise) {
   const Error error = error_of([] {
-    refuse_thread("for rank 1", std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
+    refuse_thread("a thread for rank 1",
+                  std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)));
   });
   EXPECT_EQ(error.code(), ExitCode::kResource);
   for (const char* words :
