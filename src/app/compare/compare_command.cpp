@@ -133,7 +133,7 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
   agree(job, [&] {
     if (job.rank() != 0) return;
     lock = lock_output(own);
-    prepare_output(own, grid.settings);
+    prepare_output(own, grid.settings, has_results);
   });
   runs.look_at_output();
   std::optional<Leaving> leaving;

@@ -59,25 +59,36 @@ void refuse_foreign(const std::filesystem::path& path) {
               "--output " + path.string() + ": holds files and no run; choose another directory");
 }
 
-// Whether another part of the comparison is at work in the directory, or a run is there. If not, the settings there are
-// those of a comparison that was refused before its first run.
-bool has_begun(const std::filesystem::path& path, const std::string& own_lock) {
+// A run that cannot be read is made anew.
+bool is_kept_whole(const std::filesystem::path& directory, const KeepsRun& is_kept) {
+  try {
+    return is_kept(directory);
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Whether another part of the comparison is at work in the directory, or a run is there that is kept. If not, the
+// settings there are those of a comparison that was refused or failed before its first run had finished.
+bool has_begun(const std::filesystem::path& path, const std::string& own_lock, const KeepsRun& is_kept) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
     const bool is_lock = name.starts_with("compare") && name.ends_with(".lock");
-    if (holds_run(entry.path()) || (is_lock && name != kSettingsLock && name != own_lock)) return true;
+    if (is_lock && name != kSettingsLock && name != own_lock) return true;
+    if (is_kept_whole(entry.path(), is_kept)) return true;
   }
   return false;
 }
 
-void write_or_compare_settings(const std::filesystem::path& path, const Settings& common, const std::string& own_lock) {
+void write_or_compare_settings(const std::filesystem::path& path, const Settings& common, const std::string& own_lock,
+                               const KeepsRun& is_kept) {
   constexpr std::chrono::seconds kMostPatience{60};
   const std::filesystem::path file = path / kSettingsFile;
   const std::map<std::string, std::string> mine(common.begin(), common.end());
   const DirectoryLock turn(path, kSettingsLock, "--output " + path.string(), kMostPatience);
   std::error_code error;
-  if (std::filesystem::exists(file, error) && has_begun(path, own_lock)) {
+  if (std::filesystem::exists(file, error) && has_begun(path, own_lock, is_kept)) {
     return require_same_comparison(read_config(file), mine, path.string());
   }
   write_config(OutputFolder(path) / kSettingsFile, mine);
@@ -116,9 +127,9 @@ std::unique_ptr<DirectoryLock> lock_output(const OptionValues& own) {
   return lock;
 }
 
-void prepare_output(const OptionValues& own, const Settings& common) {
+void prepare_output(const OptionValues& own, const Settings& common, const KeepsRun& is_kept) {
   const std::filesystem::path path = own.text("output");
-  write_or_compare_settings(path, common, lock_name(own));
+  write_or_compare_settings(path, common, lock_name(own), is_kept);
   if (!own.has("part")) remove_output(OutputFolder(path) / kPage);  // the page exists only when all runs are done
 }
 

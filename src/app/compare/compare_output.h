@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "app/commands/report_runs.h"
@@ -18,11 +19,13 @@ void keep_part(Grid& grid, const OptionValues& own);
 // directory holds files of another program: the report would overwrite them.
 std::unique_ptr<DirectoryLock> lock_output(const OptionValues& own);
 
+using KeepsRun = std::function<bool(const std::filesystem::path&)>;  // may throw Error: the run cannot be read
+
 // Removes the page of an earlier comparison, and writes the settings that all runs share, or compares them with those
 // that are there. Methods, ranks, batches, rates and seeds may be added to a comparison later; shared settings may not
-// change once a run is there. If several parts begin together, one of them writes the file, and the others compare.
-// Throws Error(kConfiguration).
-void prepare_output(const OptionValues& own, const Settings& common);
+// change once a run is there that the comparison keeps: `is_kept` says so of a directory. If several parts begin
+// together, one of them writes the file, and the others compare. Throws Error(kConfiguration).
+void prepare_output(const OptionValues& own, const Settings& common, const KeepsRun& is_kept);
 
 // Prints the tables and writes the page, or says how to do so when all parts are done.
 void tell_results(const OptionValues& own, const PageWords& words);

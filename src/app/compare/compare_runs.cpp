@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "app/compare/compare_grid.h"
+#include "app/compare/program_script.h"
 #include "app/main/launch.h"
 #include "app/main/plugins.h"
 #include "app/main/rank_consistency.h"
@@ -47,9 +48,9 @@ LinesError error_of_cell(const Cell& cell, const Error& error) {
 }
 
 // Reads the run as the report will. Throws if it has finished, but its metrics lack the end.
-RunRecord read_as_reported(const std::filesystem::path& directory, RunState state) {
+RunRecord read_as_reported(const std::filesystem::path& directory) {
   RunRecord run = read_run(directory);
-  if (state == RunState::kDiverged || run.end == RunEnd::kFinished) return run;
+  if (state_of_run(directory) == RunState::kDiverged || run.end == RunEnd::kFinished) return run;
   throw Error(ExitCode::kBadData, (directory / "metrics.jsonl").string() + " lacks the end of its run");
 }
 
@@ -62,6 +63,11 @@ std::vector<std::size_t> numbers_in(const std::string& text) {
 
 }  // namespace
 
+bool has_results(const std::filesystem::path& run) {
+  const RunState state = state_of_run(run);
+  return state == RunState::kFinished || state == RunState::kDiverged;
+}
+
 void require_same_comparison(const std::map<std::string, std::string>& saved,
                              const std::map<std::string, std::string>& mine, const std::string& place) {
   std::set<std::string> free = options_of_files();
@@ -70,14 +76,10 @@ void require_same_comparison(const std::map<std::string, std::string>& saved,
   // Comparisons from before 2026-11-26 evaluated once an epoch. Their runs are kept.
   if (!saved.contains("evaluations") && mine.contains("evaluations"))
     free.insert({"evaluate-every", "evaluate-workers", "evaluations"});
-  if (!saved.contains("program-script")) free.insert("program-script");  // of an older eave
+  if (!saved.contains(kScriptSetting)) free.insert(kScriptSetting);  // of an older eave
   const auto difference = find_difference(saved, mine, free);
   if (!difference) return;
-  if (difference->name == "program-script") {
-    const std::string script = difference->saved.substr(0, difference->saved.rfind(' '));
-    throw Error(ExitCode::kConfiguration, "--output: " + script + " has changed since the runs in " + place +
-                                              " were made; choose another directory for this comparison");
-  }
+  if (difference->name == kScriptSetting) return require_same_script(difference->saved, difference->mine, place);
   throw Error(ExitCode::kConfiguration,
               "--output: what is in " + place + " was made with --" + difference->name + " " + difference->saved +
                   ", now it is " + difference->mine +
@@ -189,13 +191,12 @@ std::string CompareRuns::from_first(const std::string& text) { return job_.broad
 
 std::optional<RunRecord> CompareRuns::kept_run(const Cell& cell) const {
   const std::filesystem::path directory = output_ / cell.name;
-  const RunState state = state_of_run(directory);
-  if (state != RunState::kFinished && state != RunState::kDiverged) return std::nullopt;
+  if (!has_results(directory)) return std::nullopt;
   RunRecord run;
   std::map<std::string, std::string> config;
   try {
     config = read_config(directory / "config.json");
-    run = read_as_reported(directory, state);
+    run = read_as_reported(directory);
   } catch (const Error& error) {
     print_warning(std::string(error_of_run(directory, error).what()) + "; the run is made anew");
     return std::nullopt;

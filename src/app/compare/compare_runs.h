@@ -24,6 +24,9 @@ namespace eave {
 // rank 0, and all have as many ranks on each host as the first. At least 1.
 int blocks_side_by_side(const std::vector<std::string>& hosts, int ranks);
 
+// Whether the directory holds a run that has finished or diverged. A comparison keeps such runs, if it can read them.
+bool has_results(const std::filesystem::path& run);
+
 // Throws Error(kConfiguration), which names the first setting in which the comparison saved in `place` differs from
 // this one. Options that only name files, and how a run is watched, may differ.
 void require_same_comparison(const std::map<std::string, std::string>& saved,

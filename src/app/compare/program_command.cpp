@@ -36,7 +36,7 @@ void compare(const OptionValues& own, Grid& grid, const char* const* environment
   const PageWords words = read_page_words(own);
   if (own.flag("dry-run")) return runs.show(grid.first_cells());
   const std::unique_ptr<DirectoryLock> lock = lock_output(own);
-  prepare_output(own, grid.settings);
+  prepare_output(own, grid.settings, [&](const std::filesystem::path& run) { return runs.keeps(run); });
   runs.run(grid.first_cells(), grid.count());
   for (int i = 0; i < kMostWidenings && own.flag("widen"); ++i) {
     const std::vector<const std::string*> chosen = runs.choose_rates();

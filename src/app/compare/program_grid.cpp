@@ -4,10 +4,9 @@
 #include <utility>
 
 #include "app/compare/program_runs.h"
+#include "app/compare/program_script.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
-#include "base/files/input_file.h"
-#include "base/hash.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
@@ -54,24 +53,6 @@ void check_methods(const Grid& grid) {
   refuse_equal_runs(cells);
 }
 
-// The script that the command runs, with its hash; "" if the command names no file that can be read. The first word is
-// the script only if no other names a file: else it is what runs the script.
-std::string identity_of_script(const Words& command) {
-  constexpr std::uint64_t kLargestScript = 64 << 20;
-  const auto is_file = [](const std::string& word) {
-    std::error_code error;
-    return std::filesystem::is_regular_file(word, error);
-  };
-  auto script = std::find_if(command.begin() + 1, command.end(), is_file);
-  if (script == command.end()) script = std::find_if(command.begin(), command.begin() + 1, is_file);
-  if (script == command.end()) return "";
-  try {
-    return *script + " " + hash_of(read_file(*script, kLargestScript)).text();
-  } catch (const Error&) {
-    return "";
-  }
-}
-
 // "steps" and "600", or "seconds" and "60".
 std::pair<std::string, std::string> length_of(const OptionValues& own) {
   const std::string budget = budget_of(own);
@@ -91,7 +72,7 @@ Grid read_program_grid(const OptionValues& own, const Settings& of_train) {
   const Words command = words_of_command(own, "program");
   grid.settings = {{"program", shell_text(command)}};
   if (const std::string script = identity_of_script(command); !script.empty())
-    grid.settings.emplace_back("program-script", script);
+    grid.settings.emplace_back(kScriptSetting, script);
   if (own.has("budget")) grid.settings.emplace_back("budget", budget_of(own));
   check_methods(grid);
   return grid;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "app/compare/compare_output.h"
+#include "app/compare/program_script.h"
 #include "app/main/launch.h"
 #include "base/files/output_file.h"
 #include "base/host.h"
@@ -111,12 +112,18 @@ void ProgramRuns::show(const std::vector<Cell>& cells) const {
   for (const Cell& cell : cells) std::printf("%s\n", printable(shell_text(command_of(cell))).c_str());
 }
 
+bool ProgramRuns::keeps(const fs::path& directory) const {
+  if (!holds_run(directory)) return false;
+  const RunRecord run = read_run(directory);
+  if (run.end == RunEnd::kDiverged) return true;
+  if (run.end != RunEnd::kFinished || run.evaluations.empty()) return false;
+  return !grid_.tunes() || run.evaluations.back().record.validation;
+}
+
 bool ProgramRuns::was_run(const Cell& cell) const {
   const fs::path directory = files_of(cell).run;
-  if (!holds_run(directory)) return false;
   try {
-    const RunRecord run = read_run(directory);
-    return run.end == RunEnd::kDiverged || (run.end == RunEnd::kFinished && !run.evaluations.empty());
+    return keeps(directory);
   } catch (const Error& error) {
     print_warning(std::string(error_of_run(directory, error).what()) + "; the run is made anew");
     return false;
@@ -190,6 +197,11 @@ CellOutcome ProgramRuns::judge(const Cell& cell, const Files& files, const Proce
   return {false, "", *run.summary};
 }
 
+void ProgramRuns::require_unchanged_script() const {
+  for (const auto& [name, script] : grid_.settings)
+    if (name == kScriptSetting) require_same_script(script, identity_of_script(program_), output_.string());
+}
+
 CellOutcome ProgramRuns::make(const Cell& cell) {
   const Files files = files_of(cell);
   const Clock::time_point start = Clock::now();
@@ -204,7 +216,10 @@ void ProgramRuns::run(const std::vector<Cell>& cells, std::size_t of_all) {
     if (!was_run(cell)) left.push_back(&cell);
   }
   progress_.begin(of_all, cells.size() - left.size(), cells.size());
-  for (const Cell* cell : left) progress_.tell(*cell, make(*cell));
+  for (const Cell* cell : left) {
+    require_unchanged_script();
+    progress_.tell(*cell, make(*cell));
+  }
 }
 
 std::vector<const std::string*> ProgramRuns::choose_rates() const {

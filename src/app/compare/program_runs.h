@@ -34,11 +34,14 @@ class ProgramRuns {
   ProgramRuns(const Grid& grid, const OptionValues& own, const char* const* environment);
 
   // Carries out the runs that have no results yet. `of_all`: the number of runs of the whole comparison. Throws Error:
-  // of a run that failed, or kLeftOnRequest after SIGUSR1, SIGTERM or Ctrl-C.
+  // of a run that failed, kConfiguration if the script has changed, or kLeftOnRequest after SIGUSR1, SIGTERM or Ctrl-C.
   void run(const std::vector<Cell>& cells, std::size_t of_all);
   // As CompareRuns::choose_rates.
   std::vector<const std::string*> choose_rates() const;
   std::vector<OptionStep> choose_steps(const std::vector<const std::string*>& chosen) const;
+  // Whether the directory holds a run whose results the comparison keeps: finished with the scores that it needs, or
+  // diverged. Throws Error if it cannot be read.
+  bool keeps(const std::filesystem::path& directory) const;
   // Prints the command of each run.
   void show(const std::vector<Cell>& cells) const;
 
@@ -50,6 +53,7 @@ class ProgramRuns {
   Files files_of(const Cell& cell) const;
   Words command_of(const Cell& cell) const;
   bool was_run(const Cell& cell) const;
+  void require_unchanged_script() const;
   CellOutcome make(const Cell& cell);
   ProcessEnd carry_out(const Cell& cell, const Files& files);
   CellOutcome judge(const Cell& cell, const Files& files, const ProcessEnd& end) const;
