@@ -13,7 +13,8 @@ from ._caller import Line, at, find_line
 from ._error import CONFIGURATION, USAGE, Error, in_words_of_python
 from ._leaving import is_leaving
 from ._library import Spent, call, job
-from ._ranks import start
+from ._program import refuse_further_steps
+from ._ranks import rank, start
 
 if TYPE_CHECKING:
     from ._pytorch.gradients import Gradients
@@ -36,6 +37,7 @@ class Method:
         self._began: Optional[Line] = None  # where the step that is under way began
         self._stage = _BETWEEN_STEPS
         self._steps_taken = 0
+        self._planned_end = 0  # steps after which `eave compare` lets rank 0 take no more while a Run is open; 0: no limit
         self._usual_samples = 1  # of a step whose samples are not told; a Run tells more
         self._last_facts: Optional[tuple[str, tuple[float, int, int], int]] = None
         self._spent_before: tuple[float, int, int, int] = (0.0, 0, 0, 0)  # by the method before it began anew
@@ -123,6 +125,8 @@ class Method:
     def _begin_step(self, learning_rate: float, samples: Any = 0, samples_everywhere: Any = 0) -> None:
         numbers = _whole(samples), _whole(samples_everywhere), float(learning_rate)
         _require_part(*numbers[:2])
+        if self._planned_end and self._steps_taken >= self._planned_end and rank() == 0:
+            refuse_further_steps()
         self._enter("begin_step", _BETWEEN_STEPS, _COMPUTING)
         try:
             self._call("begin_step", *numbers)

@@ -10,11 +10,13 @@ import math
 import os
 import sys
 import time
-from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar
 
 from ._error import USAGE, Error
-from ._method import Option
-from ._ranks import rank, start, sum_over_ranks
+from ._ranks import rank, size, start, sum_over_ranks
+
+if TYPE_CHECKING:
+    from ._method import Option
 
 _Number = TypeVar("_Number", int, float)
 
@@ -73,22 +75,40 @@ def require_planned_rate(groups: Iterable[Mapping[str, Any]]) -> None:
     raise _refusal(f"eave compare gave lr={planned:g}, and the script trains with {rates[0]:g}: use plan.lr")
 
 
-def require_planned_batch(batch: int) -> None:
-    """Collective. Raises an Error if compare gives a batch, and the run records another one or none: runs with several
-    batches would count as repetitions of one another."""
-    planned = _told("BATCH", int, batch)
-    if is_compared() and batch != planned:
-        recorded = f"batch={batch}" if batch else "no batch"
-        raise _refusal(f"eave compare gave batch={planned}, and the script's run has {recorded}: use plan.batch, and pass "
-                       "batch=plan.batch to eave.Run")
+def batch_of_run(batch: int) -> int:
+    """Collective. Returns the batch that a run records: that which compare gives, if the script passes it to eave.Run or
+    takes it from its plan, else `batch`. Raises an Error if compare gives a batch, and a rank's run has another one:
+    runs with several batches would count as repetitions of one another."""
+    if not (is_compared() and os.environ.get(_PREFIX + "BATCH")):
+        return batch
+    planned = _told("BATCH", int, 0)
+    mine = batch or (0 if _is_unread("BATCH") else planned)
+    for each, used in enumerate(sum_over_ranks([float(mine if place == rank() else 0) for place in range(size())])):
+        if used != planned:
+            recorded = (f"batch={used:g}" if used else "no batch") + (f" on rank {each}" if each else "")
+            raise _refusal(f"eave compare gave batch={planned}, and the script's run has {recorded}: use plan.batch, and pass "
+                           "batch=plan.batch to eave.Run")
+    return planned
+
+
+def planned_steps() -> int:
+    """The number of steps that compare gives to a run; 0 if it gives none."""
+    return _told("STEPS", int, 0) if is_compared() else 0
+
+
+def refuse_further_steps() -> None:
+    """Rank 0 calls this when it begins a step beyond those that compare gives."""
+    planned = planned_steps()
+    raise Error(USAGE, f"eave compare gave steps={planned}, and the script begins step {planned + 1}: take them from "
+                       "`for step in plan:`")
 
 
 def require_planned_length(steps: int) -> None:
     """Collective, at the end of a run. `steps`: that rank 0 has taken while the run was open. Raises an Error if compare
-    gives a length, and the script has taken more steps, or has not asked for the length and it is another."""
-    planned = _told("STEPS", int, 0) if is_compared() else 0
+    gives a length, and the script has not asked for it and is shorter."""
+    planned = planned_steps()
     taken = int(sum_over_ranks([float(steps) if rank() == 0 else 0.0])[0]) if planned else 0
-    if taken > planned or (taken < planned and _is_unread("STEPS")):
+    if taken < planned and _is_unread("STEPS"):
         raise _refusal(f"eave compare gave steps={planned}, and the script has taken {taken}: take them from "
                        "`for step in plan:`")
     if _is_unread("SECONDS"):
@@ -147,7 +167,7 @@ class Plan:
     def __init__(self, lr: float, steps: Optional[int], seconds: Optional[float], seed: int, batch: int) -> None:
         self._planned_lr = _told("LR", float, lr)
         self._seed = _told("SEED", int, seed)
-        self.batch = _told("BATCH", int, batch)
+        self._batch = _told("BATCH", int, batch)
         self._seconds: Optional[float] = _told("SECONDS", float, seconds or 0.0) or None
         self._steps: Optional[int] = _told("STEPS", int, steps or 0) or None
         if os.environ.get(_PREFIX + "STEPS"):
@@ -157,7 +177,7 @@ class Plan:
         if (self._steps is None) == (self._seconds is None):
             raise _refusal("plan: give either steps= or seconds=, the length of a run outside of eave compare")
         # What compare gives and the script has not read.
-        self._unread = {name for name in ("LR", "SEED", "STEPS", "SECONDS") if os.environ.get(_PREFIX + name)}
+        self._unread = {name for name in ("LR", "SEED", "BATCH", "STEPS", "SECONDS") if os.environ.get(_PREFIX + name)}
         _plans.append(self)
 
     @property
@@ -181,6 +201,17 @@ class Plan:
     def seed(self, value: int) -> None:
         self._unread.discard("SEED")
         self._seed = value
+
+    @property
+    def batch(self) -> int:
+        """The number of samples of each rank in a step."""
+        self._unread.discard("BATCH")
+        return self._batch
+
+    @batch.setter
+    def batch(self, value: int) -> None:
+        self._unread.discard("BATCH")
+        self._batch = value
 
     @property
     def steps(self) -> Optional[int]:

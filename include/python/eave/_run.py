@@ -15,7 +15,7 @@ from ._error import USAGE, Error
 from ._leaving import LEFT, is_leaving
 from ._library import call, job
 from ._method import Method, number_in
-from ._program import (directory_of_run, require_planned_batch, require_planned_length, settings_of_run,
+from ._program import (batch_of_run, directory_of_run, planned_steps, require_planned_length, settings_of_run,
                        warn_of_unread_seed)
 from ._ranks import text_of_first_rank
 
@@ -67,7 +67,7 @@ class Run:
         if metric != "accuracy" and not better:
             raise Error(USAGE, f"eave.Run: say which values of {metric} are better: better=\"lower\" or better=\"higher\"")
         self._directory = _directory(run_dir)
-        require_planned_batch(batch)
+        batch = batch_of_run(batch)
         self._averager, self._metric = averager, metric
         self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
         # In the settings these two words are orders.
@@ -91,6 +91,7 @@ class Run:
         averager._usual_samples = batch or 1
         self._steps_before = averager._steps_taken
         averager._is_recorded = True
+        averager._planned_end = averager._steps_taken + planned_steps() if planned_steps() else 0
 
     @property
     def run_dir(self) -> pathlib.Path:
@@ -164,18 +165,22 @@ class Run:
             call("run_close", self._handle)
             warn_of_unread_seed()
             self._handle = None
-            self._averager._is_recorded = False
+            self._end_recording()
 
     def _fail(self, exception: BaseException) -> None:
         """Not collective. Records that this exception has ended the run. A run that leaves on request has not failed."""
         if not self._handle:
             return
         handle, self._handle = self._handle, None
-        self._averager._is_recorded = False
+        self._end_recording()
         if isinstance(exception, SystemExit) and is_leaving():
             return call("run_fail", handle, LEFT, b"")
         code = exception.code if isinstance(exception, Error) else 1
         call("run_fail", handle, code, _why(exception).encode(errors="backslashreplace"))
+
+    def _end_recording(self) -> None:
+        self._averager._is_recorded = False
+        self._averager._planned_end = 0
 
     def _refuse_closed(self, name: str) -> None:
         if not self._handle:

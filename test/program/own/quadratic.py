@@ -18,16 +18,25 @@ def score(values):
     return 1 / (1 + sum((value - target) ** 2 for value, target in zip(values, TARGET)))
 
 
+def batch_of(plan):
+    if WRONG == "batch" or (WRONG == "batch-of-rank-1" and eave.rank() == 1):
+        return 3
+    if WRONG == "read-batch":
+        print(f"batch {plan.batch}")
+    return 0 if WRONG in ("no-batch", "read-batch") else plan.batch
+
+
 def steps_of(plan):
     return {"too-long": range(24), "too-short": range(3)}.get(WRONG, plan)
 
 
-def train(averager, x, g, plan):
+def train(averager, run, x, g, plan):
     noise = random.Random(eave.rank() + (0 if WRONG == "no-seed" else 1000 * plan.seed))
     for _ in steps_of(plan):
         averager.begin_step(plan.lr)
         for k, target in enumerate(TARGET):
             g[k] = x[k] - target + noise.gauss(0, 0.5)
+        run.step(loss=sum(gradient ** 2 for gradient in g))
         if averager.before_update():
             for k in range(len(x)):
                 x[k] -= plan.lr * g[k]
@@ -48,12 +57,12 @@ def main():
         return
     x, g, consensus = (array.array("f", [0.0] * len(TARGET)) for _ in range(3))
     name, options = "easgd" if WRONG == "names" else None, {"tau": 5} if WRONG == "tau" else {}
-    batch = 3 if WRONG == "batch" else plan.batch
+    batch = batch_of(plan)
     with eave.VectorAverager(x, g, name, **options) as averager:
         if WRONG == "no-run":
             return
         with eave.Run("alone", averager, batch=batch, train_samples=100, overwrite=True) as run:
-            train(averager, x, g, plan)
+            train(averager, run, x, g, plan)
             averager.consensus(consensus)
             if WRONG == "diverge" and plan.lr > 0.4:
                 raise eave.Error(76, "training diverged: said by the script")
