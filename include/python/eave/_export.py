@@ -70,8 +70,16 @@ def _lines(run: pathlib.Path) -> Iterator[dict[str, Any]]:
     then."""
     load()
     call("run_check", os.fsencode(run))
-    *whole, _ = (run / "metrics.jsonl").read_bytes().split(b"\n")
-    return (dict(json.loads(line.decode())) for line in whole)
+    *lines, last = (run / "metrics.jsonl").read_bytes().split(b"\n")
+    return (dict(json.loads(line.decode())) for line in (*lines, *([last] if _is_whole(last) else [])))
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether the last line is whole, although no newline ends it."""
+    try:
+        return isinstance(json.loads(line.decode()), dict)
+    except ValueError:
+        return False
 
 
 class _Clock:
