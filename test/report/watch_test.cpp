@@ -195,6 +195,16 @@ TEST_F(Watching, says_that_a_run_has_ended_and_why_and_takes_its_state_from_the_
             "ended  epoch 8.00 of 8  step 80");
 }
 
+TEST_F(Watching, of_an_ended_run_without_steps_shows_only_what_its_end_tells) {
+  begin("run", {{"data", "mnist"}});
+  MetricsWriter(file("run")).write_end(end_of(80));
+  RunFollower follower(place / "run");
+  follower.poll();
+  EXPECT_EQ(watch_screen("run", follower.run(), {80, 24, false, WatchPlot::kOff}),
+            (Lines{"run:  easgd, 2 ranks  mlp on mnist", "ended  epoch 8.00  step 80", "200 samples/s"}));
+  EXPECT_EQ(watch_line(follower.run()), "epoch 8.00  step 80  200 samples/s");
+}
+
 // The last ten seconds are the steps 21 to 40.
 TEST_F(Watching, tells_means_of_the_last_ten_seconds) {
   begin("run", {});

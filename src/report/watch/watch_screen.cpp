@@ -83,13 +83,16 @@ std::string how_it_ended(const WatchedRun& run) {
   return "ended";
 }
 
+// If the file has no steps, the end of the run knows only how fast it was.
 Texts speeds(const WatchedRun& run) {
+  if (!run.has_steps()) return {run.end() ? rate_text(run.end()->samples_per_second, run.tokens_per_sample()) : ""};
   const RecentSteps recent = run.recent();
   return {"loss " + loss_text(recent.loss), format("learning rate %.4g", run.last().learning_rate),
           rate_text(recent.samples_per_second, run.tokens_per_sample())};
 }
 
 Texts shares(const WatchedRun& run) {
+  if (!run.has_steps()) return {};
   const RecentSteps recent = run.recent();
   return {"rank 0: computing " + whole_percent(recent.computing), "waiting " + whole_percent(recent.waiting),
           "loading " + whole_percent(recent.loading), "exchanging " + whole_percent(recent.exchanging) + " meanwhile"};

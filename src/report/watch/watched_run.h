@@ -44,10 +44,11 @@ class WatchedRun {
   // Rank 0's last step; step 0 before the first. When the run has finished, its steps, epoch, samples and seconds are
   // those of the end.
   const StepRecord& last() const { return last_; }
-  RecentSteps recent() const;
-  bool has_epochs() const;                    // a program may not have told the size of its training set
-  std::vector<PlotPoint> losses() const;      // of rank 0, by epoch; by step if there are no epochs
-  std::vector<PlotPoint> accuracies() const;  // of the consensus, in percent, or its metric; likewise
+  bool has_steps() const { return !recent_.empty(); }  // a line of a step of rank 0 has been read
+  RecentSteps recent() const;                          // zeros if there are no steps
+  bool has_epochs() const;                             // a program may not have told the size of its training set
+  std::vector<PlotPoint> losses() const;               // of rank 0, by epoch; by step if there are no epochs
+  std::vector<PlotPoint> accuracies() const;           // of the consensus, in percent, or its metric; likewise
   const Metric& metric() const { return metric_; }
   const std::vector<EvaluationRecord>& evaluations() const { return evaluations_; }
   const std::optional<RunSummary>& end() const { return end_; }
