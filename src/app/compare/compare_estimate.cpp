@@ -55,19 +55,20 @@ Cost cost_of(const OptionValues& values, const RunSummary& trial) {
   return {steps, steps * step_seconds + evaluations * trial.evaluation.evaluation_seconds, steps * step_bytes};
 }
 
-int longest_label(const Grid& grid) {
+std::size_t longest_label(const Grid& grid) {
   std::size_t width = 0;
-  for (const RunGroup& group : grid.groups) width = std::max(width, printable(group.label()).size());
-  return static_cast<int>(width);
+  for (const RunGroup& group : grid.groups) width = std::max(width, count_characters(printable(group.label())));
+  return width;
 }
 
 }  // namespace
 
 void CompareRuns::estimate() {
   double seconds = 0, bytes = 0;
-  const int width = longest_label(grid_);
+  const std::size_t width = longest_label(grid_);
   if (is_first()) {
-    std::printf("%-*s  %4s  %9s  %9s  %15s\n", width, "runs of", "runs", "steps", "time each", "bytes per rank");
+    std::printf("%s  %4s  %9s  %9s  %15s\n", padded("runs of", width).c_str(), "runs", "steps", "time each",
+                "bytes per rank");
   }
   for (std::size_t number = 0; number < grid_.groups.size(); ++number) {
     const RunGroup& group = grid_.groups[number];
@@ -75,16 +76,17 @@ void CompareRuns::estimate() {
     const OptionValues values = parse(cell, outputs_of(cell));
     const CellOutcome trial = run_together({cell}, trial_steps(values)).front();
     const double runs = static_cast<double>(group.rates.size()) + grid_.seeds - 1;
+    const std::string label = padded(printable(group.label()), width);
     if (trial.has_failed) {
-      if (is_first()) std::printf("%-*s  %4.0f  diverges at once\n", width, printable(group.label()).c_str(), runs);
+      if (is_first()) std::printf("%s  %4.0f  diverges at once\n", label.c_str(), runs);
       continue;
     }
     const Cost cost = cost_of(values, trial.summary);
     seconds += runs * cost.seconds;
     bytes += runs * cost.bytes;
     if (!is_first()) continue;
-    std::printf("%-*s  %4.0f  %9.0f  %9s  %15s\n", width, printable(group.label()).c_str(), runs, cost.steps,
-                clock_text(cost.seconds).c_str(), human_bytes(cost.bytes).c_str());
+    std::printf("%s  %4.0f  %9.0f  %9s  %15s\n", label.c_str(), runs, cost.steps, clock_text(cost.seconds).c_str(),
+                human_bytes(cost.bytes).c_str());
     std::fflush(stdout);
   }
   if (!is_first()) return;

@@ -11,8 +11,23 @@
 
 namespace eave {
 
+namespace {
+
+// The longest label of a run.
+std::size_t width_of_labels(const Grid& grid) {
+  std::size_t width = 0;
+  for (std::size_t group = 0; group < grid.groups.size(); ++group) {
+    for (const std::string& rate : grid.groups[group].rates)
+      width = std::max(width, count_characters(printable(grid.cell(group, rate, grid.seeds).label)));
+  }
+  return width;
+}
+
+}  // namespace
+
 void CompareProgress::begin(std::size_t of_all, std::size_t kept, std::size_t runs) {
   of_all_ = of_all;
+  width_ = width_of_labels(grid_);
   told_ += kept;
   if (!is_shown_ || kept == 0) return;
   std::printf("%zu of %s %s\n", kept, count_text(static_cast<std::int64_t>(runs), "run").c_str(),
@@ -25,16 +40,6 @@ void CompareProgress::add_time(double seconds, std::size_t runs) {
   timed_ += runs;
 }
 
-// The longest label of a run.
-std::size_t CompareProgress::width() const {
-  std::size_t width = 0;
-  for (std::size_t group = 0; group < grid_.groups.size(); ++group) {
-    for (const std::string& rate : grid_.groups[group].rates)
-      width = std::max(width, printable(grid_.cell(group, rate, grid_.seeds).label).size());
-  }
-  return width;
-}
-
 void CompareProgress::tell(const Cell& cell, const CellOutcome& outcome) {
   ++told_;
   if (!is_shown_) return;
@@ -44,8 +49,8 @@ void CompareProgress::tell(const Cell& cell, const CellOutcome& outcome) {
                                : format("%8s in %s", score_text(last.metric, last.center.accuracy).c_str(),
                                         clock_text(outcome.summary.seconds).c_str());
   const double left = seconds_ / static_cast<double>(timed_) * static_cast<double>(of_all_ - told_);
-  std::printf("%3zu of %zu  %-*s  %s%s\n", told_, of_all_, static_cast<int>(width()), printable(cell.label).c_str(),
-              what.c_str(), told_ < of_all_ ? ("; about " + clock_text(left) + " to go").c_str() : "");
+  std::printf("%3zu of %zu  %s  %s%s\n", told_, of_all_, padded(printable(cell.label), width_).c_str(), what.c_str(),
+              told_ < of_all_ ? ("; about " + clock_text(left) + " to go").c_str() : "");
   std::fflush(stdout);
 }
 

@@ -27,10 +27,9 @@ class CompareProgress {
   void tell(const Cell& cell, const CellOutcome& outcome);
 
  private:
-  std::size_t width() const;
-
   const Grid& grid_;
   const bool is_shown_;
+  std::size_t width_ = 0;  // of the longest label, in characters
   std::size_t told_ = 0, of_all_ = 0, timed_ = 0;
   double seconds_ = 0;
 };

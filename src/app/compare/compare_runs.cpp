@@ -34,6 +34,8 @@ using Clock = std::chrono::steady_clock;
 void check_values(const OptionValues& values, int ranks) {
   const CommunicatorKind& kind = find_kind(communicator_kinds(), values.text("communicator"));
   count_workers(kind, values, ranks);
+  // The data is not loaded yet, and any number of samples shows whether the options fit. Scale 0 refuses --lr-scaling,
+  // which has no effect if the method averages no gradients.
   Schedule(values, 1 << 20, 1 << 20, kind.traits.averages_gradients ? 1 : 0);
   values.real("epochs");
   values.real("evaluate-every");

@@ -62,6 +62,11 @@ std::size_t count_characters(const std::string& text) {
   return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
 }
 
+std::string padded(const std::string& text, std::size_t width) {
+  const std::size_t characters = count_characters(text);
+  return text + std::string(width - std::min(width, characters), ' ');
+}
+
 std::string first_characters(const std::string& text, int columns) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (begins_character(text[i]) && columns-- == 0) return text.substr(0, i);

@@ -41,6 +41,9 @@ std::string clock_text(double seconds);
 // The number of code points.
 std::size_t count_characters(const std::string& text);
 
+// The text, with blanks behind it up to `width` characters.
+std::string padded(const std::string& text, std::size_t width);
+
 // At most the first `columns` characters of a text.
 std::string first_characters(const std::string& text, int columns);
 

@@ -161,7 +161,7 @@ std::vector<std::string> WatchedRuns::table(int rows) const {
   std::vector<std::string> lines = {title};
   for (std::size_t i = first; i < runs.size(); ++i) {
     const std::string& name = runs[i]->first;
-    lines.push_back("  " + name + std::string(width - count_characters(name) + 2, ' ') + describe(runs[i]->second));
+    lines.push_back("  " + padded(name, width + 2) + describe(runs[i]->second));
   }
   return lines;
 }
