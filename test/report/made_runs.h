@@ -38,6 +38,7 @@ struct MadeRun {
   std::int64_t tokens_per_sample = 0;             // not 0: the samples are text
   std::vector<double> averages{};  // scores of the moving average of the consensus likewise; empty: it has none
   bool finishes = true;
+  bool knows_loss = true;
   std::int64_t first_step = 0;  // this and earlier steps have no lines
   std::string data_identity{}, initial_identity{};
 };

@@ -9,23 +9,33 @@
 namespace eave {
 namespace {
 
+struct Numbers {
+  std::vector<double> losses, scores;
+  bool operator==(const Numbers&) const = default;
+};
+
 // NaN, a loss that is not known, becomes a number that equals itself.
 double comparable(double value) { return std::isnan(value) ? INFINITY : value; }
 
-std::vector<double> numbers_of(const RunRecord& run) {
-  std::vector<double> numbers;
+Numbers numbers_of(const RunRecord& run) {
+  Numbers numbers;
   for (const EvaluationPoint& point : run.evaluations) {
-    for (const double value : {point.record.center.loss, point.record.center.accuracy})
-      numbers.push_back(comparable(value));
+    numbers.losses.push_back(comparable(point.record.center.loss));
+    numbers.scores.push_back(comparable(point.record.center.accuracy));
   }
-  for (const StepPoint& point : run.steps) numbers.push_back(comparable(point.loss));
+  for (const StepPoint& point : run.steps) numbers.losses.push_back(comparable(point.loss));
   return numbers;
 }
 
-// A score of 100 % in every evaluation, and nothing else, can be that of runs that differ.
-bool tell_runs_apart(const std::vector<double>& numbers) {
+std::size_t distinct(const std::vector<double>& numbers) {
   const std::set<double> values(numbers.begin(), numbers.end());
-  return values.size() - values.count(INFINITY) > 1;
+  return values.size() - values.count(INFINITY);
+}
+
+// Runs that differ may have equal scores, such as 50 % and then 100 %. Hardly ever are several losses equal.
+bool tell_runs_apart(const Numbers& numbers) {
+  constexpr std::size_t kEnoughLosses = 3, kEnoughScores = 10;
+  return distinct(numbers.losses) >= kEnoughLosses || distinct(numbers.scores) >= kEnoughScores;
 }
 
 }  // namespace
@@ -33,7 +43,7 @@ bool tell_runs_apart(const std::vector<double>& numbers) {
 bool are_copies(const Variant& variant, const std::vector<RunRecord>& runs) {
   if (variant.finished.size() < 2) return false;
   const RunRecord& first = runs[variant.finished.front()];
-  const std::vector<double> numbers = numbers_of(first);
+  const Numbers numbers = numbers_of(first);
   if (!first.settings.contains("program") || !tell_runs_apart(numbers)) return false;
   std::set<std::string> seeds;
   for (const std::size_t run : variant.finished) seeds.insert(setting_in(runs[run].settings, "seed"));

@@ -8,8 +8,8 @@
 
 namespace eave {
 
-// Whether the finished runs of this variant have several seeds, and the same scores and losses to the last bit. Only
-// runs of a person's program are judged: it may ignore its seed, and `eave train` does not.
+// Whether the finished runs of this variant have several seeds, and the same scores and losses to the last bit, enough
+// of them. Only runs of a person's program are judged: it may ignore its seed, and `eave train` does not.
 bool are_copies(const Variant& variant, const std::vector<RunRecord>& runs);
 
 }  // namespace eave

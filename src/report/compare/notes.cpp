@@ -75,8 +75,8 @@ std::string on_copies(const Comparison& comparison) {
     if (variant.are_copies) labels.push_back(variant.label);
   }
   if (labels.empty()) return "";
-  return "Runs of several seeds are copies of one another to the last digit, because the program does not use its seed "
-         "(plan.seed): " +
+  return "Runs of several seeds are copies of one another to the last digit, so the program seems not to use its "
+         "seed (plan.seed): " +
          listed(labels) + ".";
 }
 

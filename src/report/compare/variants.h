@@ -38,8 +38,9 @@ struct Variant {
   double batch_per_rank = 0, total_batch = 0;  // total_batch is summed over workers
   double learning_rate = 0;
   std::vector<std::size_t> runs, finished;  // indices
-  bool are_copies = false;  // finished runs have several seeds and the same numbers: the program ignores the seed
-  bool chosen = false;      // represents its method: the best of the variants that differ in the learning rate
+  bool are_copies =
+      false;            // finished runs have several seeds and the same numbers: the program seems to ignore the seed
+  bool chosen = false;  // represents its method: the best of the variants that differ in the learning rate
   std::string why_chosen;
   RateTuning tuning;  // of a chosen variant
   // "lr 0.3 is the largest of 3 tried": the best value lies at the edge of what was tried, so a better one may lie

@@ -226,8 +226,8 @@ TEST(Verdict, names_no_winner_from_copies_of_a_program_s_run) {
   const auto compared = [](double step) {
     const MadeRuns place;
     for (const auto& [name, end] : {std::pair("allreduce", 0.8), std::pair("easgd", 0.7)})
-      make_seeds(place, name, {.communicator = name, .accuracies = {0.4, end}, .settings = {{"program", "train.py"}}},
-                 3, step);
+      make_seeds(place, name,
+                 {.communicator = name, .accuracies = {0.4, 0.6, end}, .settings = {{"program", "train.py"}}}, 3, step);
     return compare_runs(read_made(place), 0.7);
   };
   const Comparison copies = compared(0);
@@ -240,10 +240,21 @@ TEST(Verdict, names_no_winner_from_copies_of_a_program_s_run) {
                 why);
   EXPECT_TRUE(copies.verdict.at(1).ends_with(why)) << copies.verdict.at(1);
   EXPECT_EQ(copies.notes.at(0),
-            "Runs of several seeds are copies of one another to the last digit, because the program does not use its "
+            "Runs of several seeds are copies of one another to the last digit, so the program seems not to use its "
             "seed (plan.seed): allreduce, easgd.");
   EXPECT_EQ(standing_of(copies, 0, Measure::kScore), Standing::kNone);
   expect_parts(compared(0.01).verdict.at(0), {"allreduce won"});
+}
+
+// Few samples make equal scores likely: a program without losses that scores 50 % and then 100 % may use its seed.
+TEST(Verdict, takes_equal_scores_for_copies_only_if_they_are_many) {
+  const auto are_copies = [](const std::vector<double>& scores) {
+    const MadeRuns place;
+    make_seeds(place, "a", {.accuracies = scores, .settings = {{"program", "train.py"}}, .knows_loss = false}, 3, 0);
+    return compare_runs(read_made(place), {}).variants.at(0).are_copies;
+  };
+  EXPECT_FALSE(are_copies({0.5, 1.0}));
+  EXPECT_TRUE(are_copies({0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0}));
 }
 
 // 4 methods with 100 seeds each: three alike, and one better by as much as a tenth of the scatter of one run.
