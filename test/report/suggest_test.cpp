@@ -232,6 +232,23 @@ TEST(Suggest, counts_each_seed_once) {
   EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
 }
 
+// The first rate has the better mean over seeds, and the worse one over runs.
+TEST(Suggest, takes_the_rate_that_is_best_by_seeds) {
+  SuggestQuestion question = question_of({10, 10}, 0.1, 10 * kGigabit, 2);
+  const SuggestRun run = question.runs.front();
+  question.runs.clear();
+  const auto add = [&](const std::string& rate, const std::string& seed, double score) {
+    set_end(question.runs.emplace_back(run), score);
+    question.runs.back().record.settings["lr"] = rate;
+    question.runs.back().record.settings["seed"] = seed;
+  };
+  add("0.1", "1", 0.90);
+  for (int copy = 0; copy < 3; ++copy) add("0.1", "2", 0.50);
+  add("0.2", "1", 0.60);
+  add("0.2", "2", 0.70);
+  EXPECT_EQ(suggest(question).rate.lr, "0.1");
+}
+
 TEST(Suggest, takes_the_best_rate_that_the_runs_tried) {
   SuggestQuestion question = question_of({10, 10}, 0.1, 10 * kGigabit, 2);
   question.runs.push_back(question.runs[0]);

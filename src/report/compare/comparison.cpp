@@ -100,6 +100,17 @@ ValueRange range_of_scores(const std::vector<RunRecord>& runs) {
   return runs.front().tokens_per_sample > 0 ? ValueRange::kFromOne : ValueRange::kAny;
 }
 
+// The test loss of the consensus at the end.
+std::optional<double> final_loss(const RunRecord& run) {
+  const double loss = run.evaluations.empty() ? std::nan("") : run.evaluations.back().record.center.loss;
+  return std::isfinite(loss) ? std::optional(loss) : std::nullopt;
+}
+
+ValueRange range_of_losses(const Variant& variant, const std::vector<RunRecord>& runs) {
+  const auto is_positive = [&](std::size_t run) { return final_loss(runs[run]).value_or(0) > 0; };
+  return std::ranges::all_of(variant.finished, is_positive) ? ValueRange::kPositive : ValueRange::kAny;
+}
+
 std::vector<std::string> seeds_of(const Variant& variant, const std::vector<RunRecord>& runs) {
   SeededValues finished;
   for (const std::size_t run : variant.finished) finished.seeds.push_back(setting_in(runs[run].settings, "seed"));
@@ -125,6 +136,7 @@ void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& 
     const ValueRange range = range_of_scores(runs);
     variant.accuracy = of(accuracy, range);
     variant.validation = of(last_validation, range);
+    variant.loss = of(final_loss, range_of_losses(variant, runs));
     variant.seeds = seeds_of(variant, runs);
     variant.evaluations = fewest_evaluations(variant, runs);
     variant.seconds = of([](const RunRecord& run) -> Value { return run.summary->seconds; });

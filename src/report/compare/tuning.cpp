@@ -8,6 +8,7 @@
 
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
+#include "report/compare/significance.h"
 #include "report/compare/tuned_options.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
@@ -106,13 +107,14 @@ class LearningRateChoice {
   }
 
   double score(const Variant& variant) const {
-    double sum = 0;
+    SeededValues scores;
     for (const std::size_t run : counted(variant)) {
       if (!is_finished(run)) continue;
       const double value = by_test_ ? runs_[run].summary->evaluation.center.accuracy : *last_validation(runs_[run]);
-      sum += goodness(runs_[run].metric, value);
+      scores.seeds.push_back(setting_in(runs_[run].settings, "seed"));
+      scores.values.push_back(goodness(runs_[run].metric, value));
     }
-    return sum / static_cast<double>(finished(variant));
+    return mean_of(by_seed(scores).values);
   }
 
   const std::vector<Variant*>& rivals_;

@@ -54,8 +54,8 @@ struct Variant {
   std::size_t evaluations = 0;     // of the finished run that has fewest
 
   // Estimates over the seeds of finished runs, in the order of `seeds`; nothing if there are none. Accuracies are those
-  // at the end.
-  std::optional<Estimate> accuracy, validation, seconds, samples, samples_per_second, bytes_per_rank;
+  // at the end, and so is the test loss of the consensus; nothing of the loss if a run has none.
+  std::optional<Estimate> accuracy, validation, loss, seconds, samples, samples_per_second, bytes_per_rank;
   // Speed-up: samples/s divided by that of one rank with the same batch per rank. Efficiency: speed-up divided by the
   // number of ranks. Nothing if there is no such one-rank variant.
   std::optional<Estimate> speedup, efficiency;

@@ -57,7 +57,7 @@ std::string test_score(const Metric& metric, double value) {
 
 // "95 % interval 89.10 to 89.50, 3 seeds"
 std::string certainty(const Estimate& value, const Style& style) {
-  if (!value.low) return "one run";
+  if (!value.low) return "one seed";
   return "95 % interval " + style.text(*value.low) + " to " + style.text(*value.high) + ", " +
          counted(static_cast<double>(value.n), "seed");
 }
@@ -121,7 +121,7 @@ std::string unproven_claim(const Field& field, const std::string& score, const s
 
 // Why no winner can be named if the scores may not prove one.
 std::string why_unproven(const Field& field) {
-  if (!field.is_known()) return "one run of a method proves nothing: repeat with more seeds";
+  if (!field.is_known()) return "one seed of a method proves nothing: repeat with more seeds";
   if (field.is_by_copies())
     return "runs of several seeds are copies of one another and prove nothing: the program must use its seed "
            "(plan.seed)";

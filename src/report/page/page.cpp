@@ -74,20 +74,7 @@ Json settings_to_json(const std::map<std::string, std::string>& settings) {
   return object;
 }
 
-// The test loss of the consensus at the end of finished runs; null if a run has none.
-Json final_loss(const Variant& variant, const std::vector<RunRecord>& runs) {
-  std::vector<double> losses;
-  for (const std::size_t run : variant.finished) {
-    const double loss = runs[run].evaluations.empty() ? std::nan("") : runs[run].evaluations.back().record.center.loss;
-    if (!std::isfinite(loss)) return nullptr;
-    losses.push_back(loss);
-  }
-  if (losses.empty()) return nullptr;
-  const bool is_positive = std::ranges::all_of(losses, [](double loss) { return loss > 0; });
-  return to_json(estimate(losses, is_positive ? ValueRange::kPositive : ValueRange::kAny));
-}
-
-Json to_json(const Variant& variant, const std::vector<RunRecord>& runs) {
+Json to_json(const Variant& variant) {
   return {{"label", cut(variant.label)},
           {"method", cut(variant.method)},
           {"place", cut(variant.place)},
@@ -111,7 +98,7 @@ Json to_json(const Variant& variant, const std::vector<RunRecord>& runs) {
           {"finished", variant.finished.size()},
           {"accuracy", to_json(variant.accuracy)},
           {"validation", to_json(variant.validation)},
-          {"loss", final_loss(variant, runs)},
+          {"loss", to_json(variant.loss)},
           {"seconds", to_json(variant.seconds)},
           {"samples", to_json(variant.samples)},
           {"samples_per_second", to_json(variant.samples_per_second)},
@@ -281,7 +268,7 @@ Json page_data(const Comparison& comparison, const PageFacts& facts) {
   data["differing"] = cut(comparison.differing, kLongestText);
   data["variants"] = Json::array();
   for (std::size_t i = 0; i < comparison.variants.size(); ++i) {
-    data["variants"].push_back(to_json(comparison.variants[i], comparison.runs));
+    data["variants"].push_back(to_json(comparison.variants[i]));
     data["variants"].back()["standing"] = standings_of(comparison, i);
   }
   data["runs"] = runs_to_json(comparison);

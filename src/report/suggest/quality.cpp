@@ -21,11 +21,16 @@ bool is_with(const PlanMethod& method, const SuggestRun& run) {
 }
 
 struct Scores {
-  std::vector<double> values;
-  std::vector<std::string> names, seeds;
+  SeededValues of_runs;
+  std::vector<std::string> names;
   double resolution = 0;  // of an accuracy: one label of the test set
   std::string rate;       // the learning rate of these runs
   std::size_t rates = 0;  // number of rates that were tried
+
+  bool empty() const { return names.empty(); }
+  SeededValues of_seeds() const { return by_seed(of_runs); }
+  std::size_t seeds() const { return of_seeds().values.size(); }
+  double mean() const { return mean_of(of_seeds().values); }
 };
 
 // The scores of the method's runs with its best rate, among runs that saw `samples` samples, nearly; among those that
@@ -38,9 +43,9 @@ Scores scores_of(const SuggestQuestion& question, const PlanMethod& method, doub
     if (samples == 0) samples = seen;
     if (std::abs(seen - samples) > kAlikeSamples * samples) continue;
     Scores& scores = by_rate[setting_in(run.record.settings, "lr")];
-    scores.values.push_back(run.record.summary->evaluation.center.accuracy);
+    scores.of_runs.values.push_back(run.record.summary->evaluation.center.accuracy);
     scores.names.push_back(run.name);
-    scores.seeds.push_back(setting_in(run.record.settings, "seed"));
+    scores.of_runs.seeds.push_back(setting_in(run.record.settings, "seed"));
     const auto tested = static_cast<double>(run.record.test_labels);
     if (is_accuracy(run.record.metric) && tested > 0) scores.resolution = 1 / tested;
   }
@@ -48,22 +53,22 @@ Scores scores_of(const SuggestQuestion& question, const PlanMethod& method, doub
   const Metric& metric = question.runs[question.basis].record.metric;
   for (auto& [rate, scores] : by_rate) {
     scores.rate = rate;
-    if (best.values.empty() || goodness(metric, mean_of(scores.values)) > goodness(metric, mean_of(best.values)))
-      best = scores;
+    if (best.empty() || goodness(metric, scores.mean()) > goodness(metric, best.mean())) best = scores;
   }
   best.rates = by_rate.size();
   return best;
 }
 
 std::string text_of(const std::string& name, const Scores& scores, const Metric& metric) {
-  return name + " " + score_text(metric, mean_of(scores.values)) + " (" +
-         (scores.names.size() == 1 ? scores.names.front() : "mean of " + count_text(std::ssize(scores.names), "run")) +
+  return name + " " + score_text(metric, scores.mean()) + " (" +
+         (scores.names.size() == 1 ? scores.names.front()
+                                   : "mean of " + count_text(static_cast<std::int64_t>(scores.seeds()), "seed")) +
          ")";
 }
 
 // Whether several seeds of both leave open which is better, by the rule of comparisons.
 bool may_be_chance(const Scores& one, const Scores& other, const Metric& metric) {
-  const Ranking ranking = rank_methods({by_seed({one.seeds, one.values}), by_seed({other.seeds, other.values})},
+  const Ranking ranking = rank_methods({one.of_seeds(), other.of_seeds()},
                                        {metric.lower_is_better, false, std::max(one.resolution, other.resolution)});
   return !ranking.contrasts.empty() && ranking.contrasts.front().is_known && !ranking.contrasts.front().is_apart;
 }
@@ -84,15 +89,15 @@ Quality quality_of(const SuggestQuestion& question, const PlanMethod& method) {
   if (alone.rates > 1) quality.best_rate = alone.rate;
   samples = 0;
   const Scores reference = scores_of(question, question.methods.front(), samples);
-  if (reference.values.empty()) return quality;
+  if (reference.empty()) return quality;
   const Scores own = scores_of(question, method, samples);
-  if (own.values.empty() || method.name == question.methods.front().name) return quality;
+  if (own.empty() || method.name == question.methods.front().name) return quality;
   const Metric& metric = question.runs[question.basis].record.metric;
-  const double ours = mean_of(own.values), theirs = mean_of(reference.values);
+  const double ours = own.mean(), theirs = reference.mean();
   const double least = is_accuracy(metric) ? 0.01 : 0.01 * std::abs(theirs);
   const double behind = goodness(metric, theirs) - goodness(metric, ours);
   quality.is_known = true;
-  quality.is_one_run_each = own.values.size() == 1 && reference.values.size() == 1;
+  quality.is_one_seed_each = own.seeds() == 1 && reference.seeds() == 1;
   quality.sentence = (is_accuracy(metric) ? "" : "test " + metric.name + " ") +
                      "after the same samples: " + text_of(method.name, own, metric) + ", " +
                      text_of(question.methods.front().name, reference, metric);

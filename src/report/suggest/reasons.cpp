@@ -154,8 +154,8 @@ std::vector<std::string> unknown_of(const SuggestQuestion& question, const Sugge
     if (!quality.is_known)
       unknown.push_back("the " + metric.name + " of " + name_of(suggestion.chosen->method) +
                         " on this model and data was not measured");
-    if (quality.is_one_run_each)
-      unknown.push_back("one run of each method does not tell their " +
+    if (quality.is_one_seed_each)
+      unknown.push_back("one seed of each method does not tell their " +
                         (is_accuracy(metric) ? "accuracies" : "values of " + metric.name) +
                         " apart: repeat with more seeds");
   }

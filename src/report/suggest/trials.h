@@ -75,7 +75,7 @@ struct Quality {
   bool is_known = false;  // runs of the method and of allreduce can be compared
   std::string sentence;   // "local-sgd, tau 16: 86.10 % …, allreduce: 86.02 % …"; "" if not known
   std::string why_not;    // the reason not to advise the method; "" if there is none
-  bool is_one_run_each = false;
+  bool is_one_seed_each = false;
   std::string best_rate;  // the best learning rate of the method's runs, if they tried several; else ""
 };
 

@@ -51,9 +51,9 @@ TEST(Verdict, says_that_one_run_each_proves_nothing) {
   EXPECT_EQ(
       verdict(place),
       Texts({"With one rank and batch 10, allreduce is ahead with 80.00 % test accuracy after 1 epoch, 20.00 points "
-             "more than easgd; but one run of a method proves nothing: repeat with more seeds.",
+             "more than easgd; but one seed of a method proves nothing: repeat with more seeds.",
              "With one rank and batch 10, allreduce came to 60 % test accuracy within 4.0 s, easgd within 6.0 s; but "
-             "one run of a method proves nothing: repeat with more seeds."}));
+             "one seed of a method proves nothing: repeat with more seeds."}));
 }
 
 TEST(Verdict, says_level_of_equal_values) {
@@ -63,7 +63,7 @@ TEST(Verdict, says_level_of_equal_values) {
   EXPECT_EQ(
       verdict(place).at(0),
       "With one rank and batch 10, allreduce and easgd are level with 80.00 % test accuracy after 1 epoch; but one "
-      "run of a method proves nothing: repeat with more seeds.");
+      "seed of a method proves nothing: repeat with more seeds.");
 }
 
 // The runs take 4 s and 8 s, without scatter.
@@ -119,7 +119,7 @@ TEST(Verdict, of_each_number_of_ranks_begins_with_the_most_and_ends_with_one_ran
   EXPECT_TRUE(sentences[0].starts_with("With 4 ranks and batch 10 per rank, allreduce is ahead"));
   EXPECT_TRUE(sentences[1].starts_with("With 2 ranks and batch 10 per rank, allreduce is ahead"));
   EXPECT_EQ(sentences[2],
-            "One rank alone had 90.00 % test accuracy (none, batch 10, 1000 samples in 20.0 s, one run).");
+            "One rank alone had 90.00 % test accuracy (none, batch 10, 1000 samples in 20.0 s, one seed).");
 }
 
 TEST(Verdict, compares_nothing_across_data_sets) {
@@ -343,6 +343,31 @@ TEST(Verdict, counts_each_seed_once) {
   };
   ASSERT_NE(verdict(false).at(0).find(", 3 seeds)"), std::string::npos) << verdict(false).at(0);
   EXPECT_EQ(verdict(true), verdict(false));
+}
+
+// The first rate has the better mean over seeds, and the worse one over runs.
+TEST(LearningRate, counts_each_seed_once) {
+  const MadeRuns place;
+  const auto make = [&](const std::string& name, const std::string& rate, int seed, double score) {
+    make_run(place, name, {.seed = seed, .accuracies = {score}, .validation = {score}, .settings = {{"lr", rate}}});
+  };
+  make("a", "0.1", 1, 0.9);
+  for (const char* name : {"b", "c", "d"}) make(name, "0.1", 2, 0.5);
+  make("e", "0.3", 1, 0.6);
+  make("f", "0.3", 2, 0.7);
+  const std::vector<Variant> variants = compare_runs(read_made(place), {}).variants;
+  EXPECT_TRUE(variants[0].chosen);
+  EXPECT_EQ(variants[0].loss->n, 2u);
+  EXPECT_NEAR(variants[0].loss->mean, 0.3, 1e-12);
+}
+
+TEST(Verdict, of_several_runs_of_one_seed_speaks_of_the_seed) {
+  const MadeRuns place;
+  for (const char* copy : {"a", "b"}) {
+    make_run(place, copy + std::string("1"), {.accuracies = {0.4, 0.8}});
+    make_run(place, copy + std::string("2"), {.communicator = "easgd", .accuracies = {0.4, 0.7}});
+  }
+  expect_parts(verdict(place).at(0), {"one seed of a method proves nothing: repeat with more seeds"});
 }
 
 TEST(Notes, warn_of_a_seed_that_stands_there_twice) {
