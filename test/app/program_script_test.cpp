@@ -1,10 +1,9 @@
 // Tests which word of --program is the script.
-#include "app/compare/program_script.h"
-
 #include <gtest/gtest.h>
 
 #include <fstream>
 
+#include "app/compare/program_launch.h"
 #include "test/temporary_directory.h"
 
 namespace eave {

@@ -67,7 +67,7 @@ void CompareRuns::estimate() {
   double seconds = 0, bytes = 0;
   const std::size_t width = longest_label(grid_);
   if (is_first()) {
-    std::printf("%s  %4s  %9s  %9s  %15s\n", padded("runs of", width).c_str(), "runs", "steps", "time each",
+    std::printf("%-*s  %4s  %9s  %9s  %15s\n", static_cast<int>(width), "runs of", "runs", "steps", "time each",
                 "bytes per rank");
   }
   for (std::size_t number = 0; number < grid_.groups.size(); ++number) {
@@ -76,17 +76,17 @@ void CompareRuns::estimate() {
     const OptionValues values = parse(cell, outputs_of(cell));
     const CellOutcome trial = run_together({cell}, trial_steps(values)).front();
     const double runs = static_cast<double>(group.rates.size()) + grid_.seeds - 1;
-    const std::string label = padded(printable(group.label()), width);
+    const std::string label = padded(group.label(), width);
     if (trial.has_failed) {
-      if (is_first()) std::printf("%s  %4.0f  diverges at once\n", label.c_str(), runs);
+      if (is_first()) std::printf("%s  %4.0f  diverges at once\n", printable(label).c_str(), runs);
       continue;
     }
     const Cost cost = cost_of(values, trial.summary);
     seconds += runs * cost.seconds;
     bytes += runs * cost.bytes;
     if (!is_first()) continue;
-    std::printf("%s  %4.0f  %9.0f  %9s  %15s\n", label.c_str(), runs, cost.steps, clock_text(cost.seconds).c_str(),
-                human_bytes(cost.bytes).c_str());
+    std::printf("%s  %4.0f  %9.0f  %9s  %15s\n", printable(label).c_str(), runs, cost.steps,
+                clock_text(cost.seconds).c_str(), human_bytes(cost.bytes).c_str());
     std::fflush(stdout);
   }
   if (!is_first()) return;

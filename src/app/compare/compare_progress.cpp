@@ -49,7 +49,7 @@ void CompareProgress::tell(const Cell& cell, const CellOutcome& outcome) {
                                : format("%8s in %s", score_text(last.metric, last.center.accuracy).c_str(),
                                         clock_text(outcome.summary.seconds).c_str());
   const double left = seconds_ / static_cast<double>(timed_) * static_cast<double>(of_all_ - told_);
-  std::printf("%3zu of %zu  %s  %s%s\n", told_, of_all_, padded(printable(cell.label), width_).c_str(), what.c_str(),
+  std::printf("%3zu of %zu  %s  %s%s\n", told_, of_all_, printable(padded(cell.label, width_)).c_str(), what.c_str(),
               told_ < of_all_ ? ("; about " + clock_text(left) + " to go").c_str() : "");
   std::fflush(stdout);
 }

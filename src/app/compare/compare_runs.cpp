@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "app/compare/compare_grid.h"
-#include "app/compare/program_script.h"
+#include "app/compare/program_launch.h"
 #include "app/main/launch.h"
 #include "app/main/plugins.h"
 #include "app/main/rank_consistency.h"

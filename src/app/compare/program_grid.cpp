@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "app/compare/program_runs.h"
-#include "app/compare/program_script.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "base/options/number_text.h"

@@ -1,4 +1,4 @@
-// The command lines that start the ranks of a person's program: mpirun, srun or torchrun.
+// The command lines that start the ranks of a person's program by mpirun, srun or torchrun, and the script in them.
 #pragma once
 
 #include <functional>
@@ -40,5 +40,20 @@ Words launch_command(const ProgramLauncher& launcher, int ranks, const Settings&
 
 // The words as a person would type them in a shell.
 std::string shell_text(const Words& words);
+
+// program_script.cpp implements what follows.
+
+inline constexpr const char* kScriptSetting = "program-script";  // in comparison.json
+
+// The script that the command runs: its first word, if that file begins with "#!", else the first word that names a
+// file with the suffix of a script. "" if there is none: `python3 -m pkg.train`.
+std::string script_of(const Words& command);
+
+// The script and a hash of it: "train.py 0123..."; "" if there is none that can be read.
+std::string identity_of_script(const Words& command);
+
+// Throws Error(kConfiguration) if the runs in `place` are those of another script. Both scripts are from
+// identity_of_script, and `saved` is not "".
+void require_same_script(const std::string& saved, const std::string& mine, const std::string& place);
 
 }  // namespace eave

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "app/compare/compare_output.h"
-#include "app/compare/program_script.h"
 #include "app/main/launch.h"
 #include "base/files/output_file.h"
 #include "base/host.h"

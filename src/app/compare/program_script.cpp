@@ -1,10 +1,10 @@
-#include "app/compare/program_script.h"
-
+// Finds the script in a command, and tells whether it has changed.
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
 
+#include "app/compare/program_launch.h"
 #include "base/files/input_file.h"
 #include "base/hash.h"
 #include "eave/check.h"
