@@ -61,7 +61,7 @@ TEST_F(BadDriver, that_was_cut_short_or_is_none_is_refused) {
     EXPECT_EQ(place_.run("mkdir -p driver; " + make).code, 0);
     return place_.eave("train" + std::string(kQuick) + "--device cuda", {0, "LD_LIBRARY_PATH=$PWD/driver"});
   };
-  for (const std::string make : {"(head -c 3000 '" EAVE_FAKE_DRIVER "' >driver/libcuda.so.1)", "(>driver/libcuda.so.1)",
+  for (const std::string make : {"(head -c 1000 '" EAVE_FAKE_DRIVER "' >driver/libcuda.so.1)", "(>driver/libcuda.so.1)",
                                  "cp \"$(ldd '" EAVE_PROGRAM "' | awk '/libz.so/ {print $3}')\" driver/libcuda.so.1"}) {
     const Ended ended = use(make);
     SCOPED_TRACE(make + "\n" + ended.errors);

@@ -148,7 +148,7 @@ TEST(LeaveGate, waits_no_longer_than_its_limit) {
   EXPECT_TRUE(gate.may_begin(0));
   gate.ask();
   gate.receive(1, {LeaveMessage::Kind::kClosedBefore, 1});
-  expect_error(ExitCode::kPeerLost, "from rank 2 nothing", [&] { gate.may_begin(1); });
+  expect_error(ExitCode::kPeerLost, "rank 2 has not answered", [&] { gate.may_begin(1); });
 }
 
 }  // namespace
