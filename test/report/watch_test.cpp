@@ -263,7 +263,7 @@ TEST_F(Watching, fits_any_terminal) {
   }
 }
 
-// Of a program that tells neither its losses nor the size of its training set.
+// The run's program tells eave neither its losses nor the size of its training set.
 TEST_F(Watching, shows_steps_if_there_are_no_epochs_and_no_loss_if_none_is_known) {
   begin("run", {});
   MetricsWriter writer(file("run"));

@@ -74,6 +74,16 @@ std::optional<SettingDifference> find_difference(const std::map<std::string, std
   return first;
 }
 
+OptionValues without_files(const OptionValues& values) {
+  const std::set<std::string> of_files = {"run-dir", "checkpoint-dir", "trace", "tensorboard"};
+  OptionValues kept;
+  for (const auto& [name, entry] : values.entries()) {
+    kept.declare(entry.spec);
+    if (entry.is_set && !of_files.contains(name)) kept.set(name, entry.text, entry.source);
+  }
+  return kept;
+}
+
 std::map<std::string, std::string> with_later_options(std::map<std::string, std::string> saved,
                                                       const std::map<std::string, std::string>& mine,
                                                       const OptionValues& defaults) {

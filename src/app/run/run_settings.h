@@ -34,6 +34,9 @@ std::optional<SettingDifference> find_difference(const std::map<std::string, std
                                                  const std::map<std::string, std::string>& mine,
                                                  const std::set<std::string>& free);
 
+// The options of a trial: those of its run, without those that write files.
+OptionValues without_files(const OptionValues& values);
+
 // The settings of a run that an earlier eave wrote: an option that it did not have, and that is in force in `mine`, has
 // its default.
 std::map<std::string, std::string> with_later_options(std::map<std::string, std::string> saved,

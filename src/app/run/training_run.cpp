@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "app/doctor/doctor_probes.h"
 #include "app/main/launch.h"
@@ -60,17 +59,6 @@ void check_outputs(const OptionValues& values) {
   if (values.flag("overwrite") && may_resume(values)) {
     throw Error(ExitCode::kUsage, "--overwrite and --resume contradict each other; give one");
   }
-}
-
-// The options of a trial: those of its run, without those that write files.
-OptionValues without_files(const OptionValues& values) {
-  const std::set<std::string> of_files = {"run-dir", "checkpoint-dir", "trace", "tensorboard"};
-  OptionValues kept;
-  for (const auto& [name, entry] : values.entries()) {
-    kept.declare(entry.spec);
-    if (entry.is_set && !of_files.contains(name)) kept.set(name, entry.text, entry.source);
-  }
-  return kept;
 }
 
 class TrainingRun {
