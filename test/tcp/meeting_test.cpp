@@ -1,10 +1,14 @@
 // How ranks meet by TCP: who is refused, and that strangers disturb nobody.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <csignal>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -208,6 +212,29 @@ TEST(TcpMeeting, listens_at_no_other_address) {
   EXPECT_TRUE(connect_to({"127.0.0.1", port}, TcpClock::now() + 5s, why)) << why;
   for (const char* other : {"127.0.0.2", "::1"})
     EXPECT_FALSE(connect_to({other, port}, TcpClock::now() + 5s, why)) << other;
+}
+
+// A worker of a data loader is a fork of its rank, and lives on for seconds if the rank is killed.
+TEST(TcpSocket, is_not_kept_open_by_a_forked_child) {
+  const Socket listener = listen_at({"127.0.0.1", 0});
+  const Socket peer = stranger_at(address_of(listener));
+  std::optional<Socket> mine;
+  while (!mine) mine = accept_from(listener);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(mine->descriptor());  // does not end the parent's connection
+    ::pause();
+    ::_exit(0);
+  }
+  say(*mine, "still here");
+  std::array<char, 10> answer{};
+  for (std::size_t got = 0; got < answer.size();)
+    got += static_cast<std::size_t>(
+        std::max<ssize_t>(0, ::recv(peer.descriptor(), answer.data(), answer.size() - got, 0)));
+  mine.reset();
+  EXPECT_TRUE(is_dropped(peer));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
 }
 
 TEST(TcpMeeting, refuses_another_number_of_ranks) {

@@ -115,7 +115,7 @@ class TcpLinks {
   void locked_give_back(Link& link, Buffered* buffered);
   void locked_buffer_message(Link& link);
   void locked_forget_messages(Link& link);
-  // Writes what has been held. Returns whether there was something.
+  // Lists the events to wait for, and writes what has been held. Returns whether there was something.
   bool locked_list(std::vector<pollfd>& wanted);
   void locked_move(const std::vector<pollfd>& wanted);
   bool look_for_events();

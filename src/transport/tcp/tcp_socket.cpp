@@ -1,13 +1,17 @@
 #include "transport/tcp/tcp_socket.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <charconv>
+#include <cstddef>
 
 #include "eave/check.h"
 
@@ -16,6 +20,24 @@ namespace {
 
 using boost::asio::ip::tcp;
 using boost::system::error_code;
+
+// Which descriptors are sockets of this process. Those that do not fit in stay open in forked children.
+std::array<std::atomic<bool>, 65536> is_socket{};
+
+// A forked child, such as a worker of a data loader, has copies of all descriptors. Until it ended, the other ranks
+// would not see that this process has. The numbers stay in use: the child may close them.
+void leave_sockets_to_parent() {
+  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (std::size_t descriptor = 0; descriptor < is_socket.size() && nothing >= 0; ++descriptor)
+    if (is_socket[descriptor]) ::dup3(nothing, static_cast<int>(descriptor), O_CLOEXEC);
+  if (nothing >= 0) ::close(nothing);
+}
+
+void note(int descriptor, bool is_open) {
+  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, leave_sockets_to_parent);
+  if (descriptor >= 0 && static_cast<std::size_t>(descriptor) < is_socket.size())
+    is_socket[static_cast<std::size_t>(descriptor)] = is_open;
+}
 
 tcp::resolver::results_type resolve(boost::asio::io_context& context, const TcpAddress& address, error_code& error) {
   tcp::resolver resolver(context);
@@ -57,8 +79,17 @@ TcpAddress address_of_endpoint(const tcp::endpoint& endpoint) {
 
 }  // namespace
 
+Socket::Socket(int descriptor) : descriptor_(descriptor) { note(descriptor, true); }
+
 Socket::~Socket() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ < 0) return;
+  note(descriptor_, false);
+  ::close(descriptor_);
+}
+
+int Socket::release() {
+  note(descriptor_, false);
+  return std::exchange(descriptor_, -1);
 }
 
 TcpAddress parse_address(const std::string& text, const std::string& source) {

@@ -10,11 +10,11 @@ namespace eave {
 
 using TcpClock = std::chrono::steady_clock;
 
-// A non-blocking socket, which is closed with its owner.
+// A non-blocking socket, which is closed with its owner. A forked child of this process has /dev/null in its place.
 class Socket {
  public:
   Socket() = default;
-  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  explicit Socket(int descriptor);
   Socket(Socket&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   Socket& operator=(Socket&& other) noexcept {
     std::swap(descriptor_, other.descriptor_);
@@ -23,7 +23,7 @@ class Socket {
   ~Socket();
   int descriptor() const { return descriptor_; }
   bool is_open() const { return descriptor_ >= 0; }
-  int release() { return std::exchange(descriptor_, -1); }  // the caller closes it
+  int release();  // the caller closes it
   void close() { Socket().swap(*this); }
   void swap(Socket& other) noexcept { std::swap(descriptor_, other.descriptor_); }
 
