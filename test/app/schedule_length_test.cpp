@@ -18,7 +18,7 @@ struct Resumed {
   std::string note = "5000 4960";
   std::map<std::string, std::string> config = {{"epochs", "5"}};
   EpochSteps former = kOnTwo, now = kOnTwo;
-  std::string max_steps = {}, max_samples = {};
+  std::string max_steps = {}, max_samples = {}, max_tokens = {};
   std::int64_t done = 40;  // steps done so far, counted in steps of `now`
 };
 
@@ -28,12 +28,14 @@ OptionValues values_of(const Resumed& resumed) {
   options.push_back(extend_schedule_option());
   options.push_back({"epochs", OptionType::kReal, "5", ""});
   options.push_back({"max-steps", OptionType::kInteger, "", ""});
-  options.push_back({"max-samples", OptionType::kInteger, "", ""});
+  for (const char* name : {"max-samples", "max-tokens"}) options.push_back({name, OptionType::kInteger, "", ""});
+  options.push_back({"context", OptionType::kInteger, "64", ""});
   for (const OptionSpec& option : options) values.declare(option);
   values.set("lr-schedule", "cosine", "test");
   values.set("epochs", std::to_string(resumed.epochs), "test");
   if (!resumed.max_steps.empty()) values.set("max-steps", resumed.max_steps, "test");
   if (!resumed.max_samples.empty()) values.set("max-samples", resumed.max_samples, "test");
+  if (!resumed.max_tokens.empty()) values.set("max-tokens", resumed.max_tokens, "test");
   if (!resumed.option.empty()) values.set("extend-schedule", resumed.option, "test");
   return values;
 }
@@ -135,6 +137,18 @@ TEST(MaxSamples, count_what_the_short_last_step_of_an_epoch_has) {
   EXPECT_EQ(steps_to(301, kLarge), 4);
   EXPECT_EQ(steps_to(2000, kOnTwo), 32);
   EXPECT_EQ(steps_to(640, {1280, 64}), 10) << "no short step";
+}
+
+TEST(MaxTokens, are_as_many_samples_of_context_tokens_as_hold_them) {
+  const auto steps_to_tokens = [](const std::string& tokens, const std::string& samples) {
+    return steps_in(values_of({.epochs = 100, .max_samples = samples, .max_tokens = tokens}), {1280, 64});
+  };
+  EXPECT_EQ(steps_to_tokens("40960", ""), 10);
+  EXPECT_EQ(steps_to_tokens("40961", ""), 11);
+  EXPECT_EQ(steps_to_tokens("1", ""), 1);
+  EXPECT_EQ(steps_to_tokens("1e6", ""), 245) << "15,625 samples";
+  EXPECT_EQ(steps_to_tokens("40960", "320"), 5) << "the fewer";
+  EXPECT_EQ(steps_to_tokens("40960", "6400"), 10);
 }
 
 TEST(MaxSamples, a_run_of_an_older_eave_keeps_its_end_if_its_schedule_was_made_for_it) {

@@ -31,6 +31,7 @@ class Watching : public testing::Test {
     header.communicator = "easgd";
     header.model = "mlp";
     header.ranks.resize(2);
+    if (config.contains("max-tokens")) header.tokens_per_sample = 64;
     MetricsWriter(file(run)).write_header(header);
   }
   // Writes steps of 0.5 s and 100 samples. A quarter of each step is waiting. The loss of step n is 100 / n.
@@ -140,8 +141,10 @@ TEST_F(Watching, tells_how_far_a_run_is_by_the_limit_that_it_meets_first) {
 
 // eave compare gives such runs a million epochs. Rank 0 sends 8 bytes in each step.
 TEST_F(Watching, tells_how_far_a_run_is_that_a_budget_ends) {
-  for (const auto& [option, limit] : std::map<std::string, std::string>{
-           {"max-samples", "8000"}, {"stop-after-time", "40s"}, {"stop-after-bytes", "640B"}}) {
+  for (const auto& [option, limit] : std::map<std::string, std::string>{{"max-samples", "8000"},
+                                                                        {"max-tokens", "512000"},
+                                                                        {"stop-after-time", "40s"},
+                                                                        {"stop-after-bytes", "640B"}}) {
     begin(option, {{"epochs", "1000000"}, {option, limit}, {"data", "mnist"}});
     step(option, 0, 1, 40);
     RunFollower follower(place / option);

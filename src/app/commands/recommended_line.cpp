@@ -17,12 +17,15 @@ namespace eave {
 namespace {
 
 // Settings that shortened or watched the run, or that belong to its place and its machine.
-constexpr std::array kOfThatRun = {"run-dir",        "overwrite",       "resume",           "checkpoint",
-                                   "checkpoint-dir", "max-steps",       "max-samples",      "stop-at-accuracy",
-                                   "stop-at-loss",   "stop-after-time", "stop-after-bytes", "log-every",
-                                   "trace",          "tensorboard",     "progress",         "config",
-                                   "print-config",   "inject-fault",    "communicator",     "lr",
-                                   "plugin-file",    "format",          "evaluations",      "evaluate-workers"};
+constexpr std::array kOfThatRun = {"run-dir",         "overwrite",       "resume",
+                                   "checkpoint",      "checkpoint-dir",  "max-steps",
+                                   "max-samples",     "max-tokens",      "stop-at-accuracy",
+                                   "stop-at-loss",    "stop-after-time", "stop-after-bytes",
+                                   "log-every",       "trace",           "tensorboard",
+                                   "progress",        "config",          "print-config",
+                                   "inject-fault",    "communicator",    "lr",
+                                   "plugin-file",     "format",          "evaluations",
+                                   "evaluate-workers"};
 // An imitated network stays if the figures of the network are the run's.
 constexpr std::array kOfNetwork = {"shape-rate", "shape-delay", "shape-jitter"};
 
@@ -95,8 +98,10 @@ class TrainWords {
     const auto budget = budget_without_epochs(settings_);
     if (!budget) return setting_in(settings_, "epochs");
     const std::int64_t samples = question_.runs[question_.basis].record.train_samples;
-    if (budget->first != "max-samples" || samples == 0) return "";
-    return number_text(number_in(settings_, "max-samples") / static_cast<double>(samples));
+    const bool are_tokens = budget->first == "max-tokens";
+    if ((budget->first != "max-samples" && !are_tokens) || samples == 0) return "";
+    const std::int64_t of_sample = are_tokens ? question_.runs[question_.basis].record.tokens_per_sample : 1;
+    return number_text(number_in(settings_, budget->first) / static_cast<double>(samples * of_sample));
   }
 
   bool has_option(const std::string& name) const {
@@ -161,17 +166,31 @@ std::string place_of(const SuggestQuestion& question, const Suggestion& suggesti
          count_text(hosts, "host") + ": give mpirun your list of hosts, or use mpi_launch/run-hosts";
 }
 
-RecommendedLine line_of_program(const SuggestQuestion& question, const Suggestion& suggestion) {
-  RecommendedLine line{shell_text(mpirun_words(suggestion.ranks, {"python3", program_of(question)})), "",
-                       place_of(question, suggestion)};
-  if (!suggestion.chosen) return line;
-  const PlanMethod& method = suggestion.chosen->method;
+// A program that calls the C interface records no version of Python.
+bool is_of_python(const SuggestQuestion& question) {
+  return question.runs[question.basis].record.settings.contains("python") || program_of(question).ends_with(".py");
+}
+
+Words words_of_program(const SuggestQuestion& question) {
+  if (is_of_python(question)) return {"python3", program_of(question)};
+  return {"./" + program_of(question)};
+}
+
+// The call that opens an averager of this method.
+std::string opening_of(const PlanMethod& method, const SuggestQuestion& question) {
+  const std::string tau = name_of(method) == method.name ? "" : "tau=" + std::to_string(method.tau);
+  const std::string more = tau.empty() ? "" : (is_of_python(question) ? ", " : " ") + tau;
+  if (!is_of_python(question)) return "eave_open(\"communicator=" + method.name + more + "\", ...)";
   const std::map<std::string, std::string>& settings = question.runs[question.basis].record.settings;
   const bool has_vectors = settings.contains("python") && !settings.contains("pytorch");
-  line.averager = has_vectors ? "eave.VectorAverager(parameters, gradients, \"" : "eave.Averager(model, optimizer, \"";
-  line.averager += method.name + "\"";
-  if (name_of(method) != method.name) line.averager += ", tau=" + std::to_string(method.tau);
-  line.averager += ")";
+  return std::string(has_vectors ? "eave.VectorAverager(parameters, gradients" : "eave.Averager(model, optimizer") +
+         ", \"" + method.name + "\"" + more + ")";
+}
+
+RecommendedLine line_of_program(const SuggestQuestion& question, const Suggestion& suggestion) {
+  RecommendedLine line{shell_text(mpirun_words(suggestion.ranks, words_of_program(question))), "",
+                       place_of(question, suggestion)};
+  if (suggestion.chosen) line.averager = opening_of(suggestion.chosen->method, question);
   return line;
 }
 
@@ -203,12 +222,14 @@ RecommendedLine recommended_line(const SuggestQuestion& question, const Suggesti
 }
 
 std::string comparison_line(const SuggestQuestion& question, const Suggestion& suggestion) {
-  if (suggestion.to_compare.empty()) return "";
+  const std::string program = program_of(question);
+  // eave compare starts scripts of Python only.
+  if (suggestion.to_compare.empty() || (!program.empty() && !is_of_python(question))) return "";
   std::string methods;
   for (const PlanMethod& method : suggestion.to_compare)
     methods += (methods.empty() ? "" : ",") + method.name +
                (name_of(method) == method.name ? "" : ":tau=" + std::to_string(method.tau));
-  const std::string ranks = std::to_string(suggestion.ranks), program = program_of(question);
+  const std::string ranks = std::to_string(suggestion.ranks);
   Words words = {"eave", "compare"};
   if (!program.empty()) words.insert(words.end(), {"--program", "python3 " + program});
   words.insert(words.end(), {"--communicators", methods, "--ranks", ranks, "--seeds", "5"});

@@ -41,10 +41,8 @@ Cost cost_of(const OptionValues& values, const RunSummary& trial) {
   const double epoch_steps = static_cast<double>(trial.steps) / trial.epochs;
   double steps = values.real("epochs") * epoch_steps;
   if (values.has("max-steps")) steps = std::min(steps, static_cast<double>(values.integer("max-steps", 1)));
-  if (values.has("max-samples")) {
-    const std::int64_t samples = values.integer("max-samples", 1);
-    steps = std::min(steps, static_cast<double>(epoch_of(values, trial).steps_for(samples)));
-  }
+  if (const auto samples = most_samples(values))
+    steps = std::min(steps, static_cast<double>(epoch_of(values, trial).steps_for(*samples)));
   if (values.has("stop-after-time")) steps = std::min(steps, values.seconds("stop-after-time") / step_seconds);
   if (values.has("stop-after-bytes") && step_bytes > 0)
     steps = std::min(steps, static_cast<double>(values.bytes("stop-after-bytes")) / step_bytes);

@@ -99,13 +99,21 @@ struct Budget {
   std::string kind, value;  // both "" if no budget is given
 };
 
+bool is_number(const std::string& kind) { return kind == "samples" || kind == "tokens" || kind == "steps"; }
+
+// The option of eave train that ends a run by a budget of this kind.
+std::string option_of_budget(const std::string& kind) {
+  if (kind == "epochs") return kind;
+  return (is_number(kind) ? "max-" : "stop-after-") + kind;
+}
+
 void require_value_of_budget(const Budget& budget, const OptionValues& own) {
   const auto require = [&](const auto& reading) {
     if (!reading.value) refuse_option(own, "budget", "expected " + budget.kind + "= and " + reading.expected);
     if (*reading.value <= 0) refuse_option(own, "budget", "expected more than 0");
   };
   if (budget.kind == "epochs") return require(read_real(budget.value));
-  if (budget.kind == "samples" || budget.kind == "steps") return require(read_integer(budget.value));
+  if (is_number(budget.kind)) return require(read_integer(budget.value));
   if (budget.kind == "time") return require(read_seconds(budget.value));
   require(read_bytes(budget.value));
 }
@@ -113,13 +121,14 @@ void require_value_of_budget(const Budget& budget, const OptionValues& own) {
 Budget read_budget(const OptionValues& own) {
   if (!own.has("budget")) return {};
   const bool is_of_program = own.has("program");
-  const std::vector<std::string> kinds = is_of_program ? std::vector<std::string>{"steps", "time"}
-                                                       : std::vector<std::string>{"epochs", "samples", "time", "bytes"};
+  const std::vector<std::string> kinds = is_of_program
+                                             ? std::vector<std::string>{"steps", "time"}
+                                             : std::vector<std::string>{"epochs", "samples", "tokens", "time", "bytes"};
   const std::vector<std::string> parts = parts_of(own.text("budget"), '=', own, "budget");
   if (parts.size() != 2 || std::ranges::find(kinds, parts[0]) == kinds.end()) {
     refuse_option(own, "budget",
                   std::string(is_of_program ? "expected steps=600 or time=60s, with --program"
-                                            : "expected epochs=5, samples=300000, time=60s or bytes=10GB") +
+                                            : "expected epochs=5, samples=300000, tokens=1e8, time=60s or bytes=10GB") +
                       did_you_mean(parts[0], kinds));
   }
   require_value_of_budget({parts[0], parts[1]}, own);
@@ -130,7 +139,7 @@ Settings budget_settings(const OptionValues& own, const Settings& of_train) {
   if (!own.has("budget")) return {};
   const auto [kind, value] = read_budget(own);
   Settings settings = {{"epochs", kind == "epochs" ? value : kEndlessEpochs}};
-  if (kind != "epochs") settings.emplace_back(kind == "samples" ? "max-samples" : "stop-after-" + kind, value);
+  if (kind != "epochs") settings.emplace_back(option_of_budget(kind), value);
   for (const auto& [name, unused] : of_train) {
     if (has_setting(settings, name)) refuse_option(own, "budget", "contradicts --" + name + "; give one");
   }
@@ -164,10 +173,9 @@ std::string budget_of(const OptionValues& own) {
 void require_budget_alone(const std::string& budget, const OptionValues& of_run) {
   if (budget.empty()) return;
   const std::string whose = "--budget " + budget;
-  for (const char* name : {"max-steps", "max-samples", "stop-after-time", "stop-after-bytes"}) {
-    const bool is_own = budget.starts_with("samples") ? std::string("max-samples") == name
-                                                      : name == "stop-after-" + budget.substr(0, budget.find('='));
-    if (of_run.has(name) && !is_own) {
+  const std::string own = option_of_budget(budget.substr(0, budget.find('=')));
+  for (const char* name : {"max-steps", "max-samples", "max-tokens", "stop-after-time", "stop-after-bytes"}) {
+    if (of_run.has(name) && own != name) {
       throw Error(ExitCode::kUsage,
                   whose + " contradicts --" + name + " (" + of_run.entry(name).source + "); give one");
     }
@@ -176,7 +184,7 @@ void require_budget_alone(const std::string& budget, const OptionValues& of_run)
   if (ends_somewhere && of_run.text("lr-schedule") != "constant") {
     throw Error(ExitCode::kUsage, whose + ": --lr-schedule " + of_run.text("lr-schedule") +
                                       " needs the run's length in samples, which this budget does not give; give "
-                                      "epochs= or samples=");
+                                      "epochs=, samples= or tokens=");
   }
 }
 
@@ -209,7 +217,8 @@ std::vector<OptionSpec> compare_options() {
       {"seeds", OptionType::kInteger, "3",
        "number of runs of each method at its best learning rate, with different seeds"},
       {"budget", OptionType::kText, "",
-       "length of each run: epochs=5, samples=300000, time=60s or bytes=10GB (default: that of eave train); with "
+       "length of each run: epochs=5, samples=300000, tokens=1e8, time=60s or bytes=10GB (default: that of eave "
+       "train); with "
        "--program steps=600 or time=60s (default: the program's)"},
       {"output", OptionType::kPath, "runs/compare",
        "directory for a run directory per run; finished runs in it are kept"},

@@ -52,6 +52,8 @@ void add_training(CommandLine& line) {
        {"epochs", OptionType::kReal, "5", "passes over the training set, of all ranks together"},
        {"max-steps", OptionType::kInteger, "", "stop after this many steps, even if epochs are left"},
        {"max-samples", OptionType::kInteger, "", "stop when all ranks together have seen this many samples"},
+       {"max-tokens", OptionType::kInteger, "",
+        "stop when all ranks together have seen this many tokens of text, such as 1e8; a sample has --context tokens"},
        {"label-smoothing", OptionType::kReal, "",
         "share of each label, such as 0.1, to spread evenly over all classes in training; evaluations do not"},
        {"initial-parameters", OptionType::kPath, "",
@@ -62,10 +64,11 @@ void add_training(CommandLine& line) {
   line.expand("model", model_text_of_option);
 }
 
-// Only images are cropped, padded and flipped.
+// Only images are cropped, padded and flipped, and only text has tokens.
 std::vector<CommandLine::Member> datasets() {
   std::vector<CommandLine::Member> result = members_from(dataset_kinds());
   for (std::size_t i = 0; i < result.size(); ++i) {
+    result[i].disables = {"max-tokens"};
     if (dataset_kinds()[i].holds_text) result[i].disables = {"crop", "pad", "flip"};
   }
   return result;

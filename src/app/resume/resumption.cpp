@@ -22,8 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 bool has_same_end(const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& now) {
-  for (const char* name : {"epochs", "max-steps", "max-samples", "stop-at-accuracy", "stop-at-loss", "stop-after-time",
-                           "stop-after-bytes"}) {
+  for (const char* name : {"epochs", "max-steps", "max-samples", "max-tokens", "stop-at-accuracy", "stop-at-loss",
+                           "stop-after-time", "stop-after-bytes"}) {
     if (!is_same_value(setting_in(before, name), setting_in(now, name))) return false;
   }
   return true;
@@ -52,7 +52,7 @@ std::map<std::string, std::string> length_in_config(Transport& transport, const 
   agree(transport, [&] {
     if (transport.rank() != 0) return;
     const std::map<std::string, std::string> config = read_config(run / "config.json");
-    for (const char* name : {"epochs", "max-steps", "max-samples", "extend-schedule"}) {
+    for (const char* name : {"epochs", "max-steps", "max-samples", "max-tokens", "context", "extend-schedule"}) {
       if (config.contains(name)) mine += std::string(name) + "\n" + config.at(name) + "\n";
     }
   });

@@ -97,7 +97,7 @@ void require_same_settings(const std::map<std::string, std::string>& saved,
                            const std::map<std::string, std::string>& mine) {
   std::set<std::string> free = words_in(std::string(kWatching) + kPlace +
                                         "async-overlap autotune bucket-bytes device epochs extend-schedule gpu "
-                                        "max-samples max-steps overlap replay share-gpu "
+                                        "max-samples max-steps max-tokens overlap replay share-gpu "
                                         "threads");
   free.insert(options_of_files().begin(), options_of_files().end());
   const auto difference = find_difference(saved, mine, free);

@@ -31,7 +31,7 @@ std::optional<ScheduleLength> length_in(const std::string& text) {
 // they already belong to a run that was extended.
 ScheduleLength length_by_options(const ResumedSchedule& run) {
   OptionValues values;
-  for (const char* name : {"epochs", "max-steps", "max-samples"}) {
+  for (const char* name : {"epochs", "max-steps", "max-samples", "max-tokens", "context"}) {
     values.declare(run.values.entry(name).spec);
     if (const auto found = run.former.config.find(name); found != run.former.config.end()) {
       values.set(name, found->second, "config.json");
@@ -135,11 +135,22 @@ OptionSpec extend_schedule_option() {
                 "the former schedule, and its last rate after its end (hold)");
 }
 
+std::optional<std::int64_t> most_samples(const OptionValues& values) {
+  std::optional<std::int64_t> most;
+  if (values.has("max-samples")) most = values.integer("max-samples", 1);
+  if (values.has("max-tokens")) {
+    const std::int64_t context = values.integer("context", 1),
+                       samples = (values.integer("max-tokens", 1) - 1) / context + 1;
+    most = std::min(most.value_or(samples), samples);
+  }
+  return most;
+}
+
 std::int64_t steps_in(const OptionValues& values, const EpochSteps& epoch) {
   const double epochs = values.real("epochs");
   if (!(epochs > 0 && epochs <= 1e6)) refuse_option(values, "epochs", "expected a number above 0, at most a million");
   std::int64_t steps = std::max<std::int64_t>(1, std::llround(epochs * static_cast<double>(epoch.steps())));
-  if (values.has("max-samples")) steps = std::min(steps, epoch.steps_for(values.integer("max-samples", 1)));
+  if (const auto samples = most_samples(values)) steps = std::min(steps, epoch.steps_for(*samples));
   return values.has("max-steps") ? std::min(steps, values.integer("max-steps", 1)) : steps;
 }
 

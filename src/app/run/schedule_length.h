@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "checkpoint/checkpoint_manifest.h"
@@ -32,7 +33,10 @@ std::string to_text(const ScheduleLength& length);
 ScheduleLength length_of(std::int64_t steps, const EpochSteps& epoch);
 
 OptionSpec extend_schedule_option();
-// The number of steps that --epochs, --max-samples and --max-steps ask for. Throws Error(kUsage).
+// The fewer of the samples that --max-samples and --max-tokens ask for; nothing if neither is given. Throws
+// Error(kUsage).
+std::optional<std::int64_t> most_samples(const OptionValues& values);
+// The number of steps that --epochs, --max-samples, --max-tokens and --max-steps ask for. Throws Error(kUsage).
 std::int64_t steps_in(const OptionValues& values, const EpochSteps& epoch);
 
 // The run that a resumed run goes on with.

@@ -124,9 +124,10 @@ void TrainingJob::plan_resumption() {
 // The option that limits the number of steps.
 std::string TrainingJob::option_of_length() const {
   if (values_.has("max-steps") && values_.integer("max-steps", 1) == plan_.steps) return "max-steps";
-  const bool is_by_samples =
-      values_.has("max-samples") && epoch_steps().steps_for(values_.integer("max-samples", 1)) == plan_.steps;
-  return is_by_samples ? "max-samples" : "epochs";
+  const auto samples = most_samples(values_);
+  if (!samples || epoch_steps().steps_for(*samples) != plan_.steps) return "epochs";
+  const bool is_by_samples = values_.has("max-samples") && values_.integer("max-samples", 1) == *samples;
+  return is_by_samples ? "max-samples" : "max-tokens";
 }
 
 namespace {

@@ -54,6 +54,15 @@ std::optional<Number> whole_number(std::string_view text) {
   return number;
 }
 
+// "1e9" and "2.5e6", if they are whole and a double holds them exactly.
+std::optional<std::int64_t> with_exponent(std::string_view text) {
+  constexpr double kMostExact = 9007199254740992;  // 2^53
+  if (text.find_first_of("eE") == std::string_view::npos) return std::nullopt;
+  const auto number = whole_number<double>(text);
+  if (!number || !(std::abs(*number) <= kMostExact) || std::trunc(*number) != *number) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
+}
+
 struct Quantity {
   double number = 0;
   std::string_view digits, unit;
@@ -200,6 +209,7 @@ Reading<bool> read_flag(std::string_view text) {
 Reading<std::int64_t> read_integer(std::string_view text) {
   const auto number = whole_number<std::int64_t>(text);
   if (number) return {number};
+  if (const auto large = with_exponent(text)) return {large};
   const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
   const bool is_beyond = !digits.empty() && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
   if (is_beyond)

@@ -49,7 +49,7 @@ double number_in(const std::map<std::string, std::string>& config, const std::st
 std::optional<std::pair<std::string, std::string>> budget_without_epochs(
     const std::map<std::string, std::string>& config) {
   if (setting_in(config, "epochs") != kEndlessEpochs) return std::nullopt;
-  for (const char* option : {"max-samples", "stop-after-time", "stop-after-bytes"})
+  for (const char* option : {"max-samples", "max-tokens", "stop-after-time", "stop-after-bytes"})
     if (config.contains(option)) return *config.find(option);
   return std::nullopt;
 }

@@ -23,7 +23,8 @@ std::string setting_in(const std::map<std::string, std::string>& config, const s
 // The number in a setting; 0 if it is not set or not a plain number.
 double number_in(const std::map<std::string, std::string>& config, const std::string& name);
 
-// The --epochs of a run whose end another budget sets: eave compare --budget samples=, time= or bytes=.
+// The --epochs of a run whose end another budget sets: eave compare --budget samples=, tokens=, time= or
+// bytes=.
 inline constexpr const char* kEndlessEpochs = "1000000";
 // The budget that ends such a run, as an option and its value: {"stop-after-time", "60s"}. Nothing if --epochs is the
 // run's length.

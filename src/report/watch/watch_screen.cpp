@@ -43,6 +43,9 @@ Texts position(const WatchedRun& run) {
   parts.push_back(format("step %lld", static_cast<long long>(last.step)) + of_limit(run, "max-steps"));
   if (!run.setting("max-samples").empty())
     parts.push_back(format("sample %lld", static_cast<long long>(last.samples)) + of_limit(run, "max-samples"));
+  if (!run.setting("max-tokens").empty())
+    parts.push_back(format("token %lld", static_cast<long long>(last.samples * run.tokens_per_sample())) +
+                    of_limit(run, "max-tokens"));
   return parts;
 }
 

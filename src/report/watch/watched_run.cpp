@@ -163,6 +163,7 @@ double WatchedRun::share_done() const {
   count(last_.epoch, number_in(config_, "epochs"));
   count(static_cast<double>(last_.step), number_in(config_, "max-steps"));
   count(static_cast<double>(last_.samples), number_in(config_, "max-samples"));
+  count(static_cast<double>(last_.samples * tokens_per_sample_), number_in(config_, "max-tokens"));
   count(last_.seconds, read_seconds(setting("stop-after-time")).value.value_or(0));
   count(bytes_, static_cast<double>(read_bytes(setting("stop-after-bytes")).value.value_or(0)));
   return share;

@@ -19,10 +19,8 @@ class RunFollower {
   explicit RunFollower(const std::filesystem::path& directory) : tail_(directory / "metrics.jsonl") {}
   void poll();
   const WatchedRun& run() const { return run_; }
-  int beginnings() const {
-    return beginnings_;
-    // How often the file was read from its start: once more each time that it was replaced.
-  }
+  // How often the file was read from its start: once more each time that it was replaced.
+  int beginnings() const { return beginnings_; }
 
  private:
   LineTail tail_;

@@ -297,6 +297,24 @@ TEST(Compare, gives_every_run_the_budget_and_nothing_else) {
   }
 }
 
+TEST(Compare, gives_every_run_on_text_the_same_tokens) {
+  const Place place;
+  place.write("text/a.txt", std::string(4000, 'x') + "some text");
+  const std::string words =
+      "compare --data text --data-dir text --context 16 --batch 8 --optimizer adamw --lr 0.01 --lr-schedule cosine "
+      "--communicators easgd:tau=2 --ranks 1,2 --seeds 1 --output all --transport threads --model 'embedding 8 "
+      "positions 16; layer_norm; linear 256' --budget tokens=";
+  expect_end(0, place.eave(words + "1e4 --dry-run"));
+  expect_end(0, place.eave(words + "1e4"));
+  for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"}) {
+    const auto tokens = json_in(place, "all/" + who + "-b8-lr0.01-seed1/summary.json").at("tokens").get<int>();
+    EXPECT_GE(tokens, 10'000) << who;
+    EXPECT_LT(tokens, 10'000 + 2 * 8 * 16) << who;
+  }
+  expect_end(64, place.eave(words + "1e4 --max-samples 10"), {"contradicts --max-samples"});
+  expect_end(64, place.eave(words + "1.5"), {"expected tokens= and a whole number"});
+}
+
 void expect_all_three(const Place& place) {
   for (const std::string who : {"one-rank-p1", "allreduce-p2", "easgd-tau-2-p2"})
     EXPECT_TRUE(fs::exists(place.path() / "all" / (who + "-b8-seed1") / "summary.json")) << who;

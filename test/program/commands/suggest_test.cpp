@@ -31,6 +31,7 @@ RunHeader header_of(const Made& made) {
   RunHeader header;
   header.config = {{"communicator", made.communicator}, {"model", made.model}, {"batch", "32"}, {"lr", "0.1"}};
   for (const auto& [name, text] : made.settings) header.config[name] = text;
+  if (header.config.contains("max-tokens")) header.tokens_per_sample = 64;
   header.metric = made.metric;
   header.communicator = made.communicator;
   header.model = made.model;
@@ -168,6 +169,11 @@ TEST(SuggestProgram, answers_for_a_program_of_ones_own_and_another_metric) {
   make_run(place, "vectors", {.parameters = 1'500'000, .settings = {{"program", "own.py"}, {"python", "3.11.2"}}});
   expect_output(0, place.eave("suggest vectors --ranks 4 --network-rate 1gbit"),
                 {"  with eave.VectorAverager(parameters, gradients, \"local-sgd\", tau=64) in the program\n"});
+  make_run(place, "of_c", {.parameters = 1'500'000, .settings = {{"program", "own"}}});
+  const Ended of_c = expect_output(0, place.eave("suggest of_c --ranks 4 --network-rate 1gbit"),
+                                   {"  mpirun -np 4 ./own\n  with eave_open(\"communicator=local-sgd tau=64\", ...) in "
+                                    "the program\n"});
+  EXPECT_EQ(of_c.output.find("compare --program"), std::string::npos) << "compares scripts of Python only";
 }
 
 TEST(SuggestProgram, takes_the_network_from_a_table_of_bench_comm) {
@@ -197,6 +203,7 @@ TEST(SuggestProgram, gives_a_command_that_trains) {
 TEST(SuggestProgram, advises_the_budget_of_a_comparison_and_not_its_own_numbers) {
   for (const auto& [option, limit, length, budget] :
        {std::array<std::string, 4>{"max-samples", "150000", "--epochs 2.5 ", "samples=150000"},
+        std::array<std::string, 4>{"max-tokens", "9.6e6", "--epochs 2.5 ", "tokens=9.6e6"},
         std::array<std::string, 4>{"stop-after-time", "60s", "", "time=60s"}}) {
     const Place place;
     make_run(

@@ -224,6 +224,7 @@ TEST(Resumption, that_is_asked_for_no_more_names_the_option_that_limits_it) {
               {"has done 6 steps, and the options ask for as many (--max-steps 6); give more --max-steps"});
   expect_told(64, place.eave(words + "--resume on --max-samples 48"),
               {"as many, rounded to whole steps (--max-samples 48); give more --max-samples"});
+  expect_told(64, place.eave(words + "--max-tokens 1e6"), {"--max-tokens", "--data"});
 }
 
 TEST(Resumption, on_other_ranks_says_that_a_scaled_rate_changes) {
