@@ -69,10 +69,10 @@ int eave_interface(void);
  * started this process, tcp if EAVE_MEET is set, otherwise a single rank), or a name of --transport in `eave train
  * --help`. If the program calls MPI_Init itself, it must ask for MPI_THREAD_MULTIPLE and call MPI_Finalize after
  * eave_stop. If eave_start calls MPI_Init and that fails, MPI ends the process. If the launcher started more ranks than
- * find each other (as torchrun does), each of them would train alone. Then eave_start returns 69 on all of them after a
- * second. If MPI has begun by then, it instead prints the message once for the job and ends the process. Ranks wait for
- * each other for at most EAVE_LIMIT_STEP in the environment (default 10min), until limit-step of eave_open sets another
- * limit. */
+ * find each other (as torchrun does without EAVE_MEET), each of them would train alone. Then eave_start returns 69 on
+ * all of them after a second. If MPI has begun by then, it instead prints the message once for the job and ends the
+ * process. Ranks wait for each other for at most EAVE_LIMIT_STEP in the environment (default 10min), until limit-step
+ * of eave_open sets another limit. */
 int eave_start(const char* transport);
 int eave_rank(void); /* from 0; -1 before eave_start */
 int eave_size(void); /* number of ranks; 0 before eave_start */
@@ -166,9 +166,10 @@ int eave_before_update_from(eave_averager* averager, double loss_sum, const floa
 int eave_gradients_ready(eave_averager* averager, const float* const* gradients, const size_t* counts, size_t tensors,
                          size_t first);
 /* Call it when the parameters have been updated. In steps in which the method exchanges the parameters, and in every
- * hundredth step, it returns EAVE_DIVERGED if they are not finite. After other steps the next call of eave_consensus,
- * eave_state, eave_save or eave_close does so, and eave_before_update if the gradient or loss is not finite. After
- * every hundredth step (replica-hash-every) it compares the ranks and returns 70 if they differ. */
+ * hundredth step, it returns EAVE_DIVERGED if they are not finite. In other steps it does not look. The next call of
+ * eave_consensus, eave_state, eave_save or eave_close does, and eave_before_update if the gradient or loss is not
+ * finite either. After every hundredth step (replica-hash-every) it compares the ranks and returns 70 if they differ.
+ */
 int eave_after_update(eave_averager* averager);
 /* How many steps this rank has left out because gradient or loss was not finite. */
 int64_t eave_steps_left_out(const eave_averager* averager);
@@ -184,6 +185,7 @@ int eave_sum(double* values, size_t count);
 int eave_broadcast(void* values, size_t bytes);
 /* Returns EAVE_CONFIGURATION if a rank's text differs from rank 0's; the message has the first lines that differ. */
 int eave_require_same(const char* text);
+/* Not collective. Writes what this averager has cost on this rank so far. */
 int eave_spent_by(eave_averager* averager, eave_spent* spent);
 /* Between eave_consensus and the next step. Writes the mean of all ranks' parameters to the `count` floats of `into`.
  */
@@ -215,8 +217,8 @@ enum { EAVE_NOBODY = -1, EAVE_NO_CHECKPOINT = -2 };
 int64_t eave_steps(const eave_averager* averager);
 /* Hands out this rank's state, to be saved by the caller. */
 int eave_state(eave_averager* averager, const void* caller, size_t caller_bytes, const void** state, size_t* bytes);
-/* Restores this rank's state, so `count` is 1. With another number of ranks, give each rank the states of all ranks
- * that saved, in any order. EAVE_USAGE names a rank whose state is missing. */
+/* With the same number of ranks, pass this rank's own state; `count` is 1. With another number of ranks, pass each rank
+ * the states of all ranks that saved, in any order. EAVE_USAGE names a rank whose state is missing. */
 int eave_restore(eave_averager* averager, const void* const* states, const size_t* bytes, size_t count, int* former,
                  const void** caller, size_t* caller_bytes);
 /* Writes the states of all ranks as a checkpoint, `directory`/step-N, and keeps the newest `kept`. A checkpoint has its
@@ -261,7 +263,8 @@ int eave_run_open(const char* directory, const char* settings, eave_averager* av
 int eave_run_loss(eave_run* run, double loss);
 /* Call it between eave_consensus and the next step. Rank 0's numbers count: `loss` and `score`, the value of the
  * metric, are those of the consensus on the test set, and `validation` is a loss and a score on other samples, or null.
- * A loss may be NaN if it is not known. An accuracy is from 0 to 1. Returns EAVE_DIVERGED if a score is not finite. */
+ * A loss may be NaN if it is not known. An accuracy is from 0 to 1. Returns EAVE_DIVERGED if a score is not finite or
+ * beyond 1e39. */
 int eave_run_evaluate(eave_run* run, double loss, double score, const double* validation);
 /* Writes the end of the run and frees it. Returns EAVE_USAGE if the last step has not been evaluated. */
 int eave_run_close(eave_run* run);

@@ -36,6 +36,7 @@ ReplicaComparisonSettings comparison_settings(const Transport& transport, const 
   settings.advice = settings.advice_with_majority =
       "load on all ranks, or before the averager is opened: then rank 0's values go to all; replica-hash-every=0 "
       "compares nothing";
+  settings.advice_at_begin = "restore states that were saved together; replica-hash-every=0 compares nothing";
   return settings;
 }
 
@@ -100,8 +101,9 @@ void Averager::make_communicator(const std::vector<std::string>& hosts, std::int
   if (has_other_end())
     description_ += "\nhere each call of consensus returns that mean, because any call may be the last";
   for (const std::string& warning : warnings) {
-    description_ += "\nwarning: " + printable(warning);
-    if (first_step == 0) warn(warning);
+    const std::string own = in_words_of_averager(warning, values);
+    description_ += "\nwarning: " + printable(own);
+    if (first_step == 0) warn(own);
   }
 }
 
@@ -153,7 +155,8 @@ void Averager::refuse_step(std::int64_t samples, std::int64_t samples_everywhere
   const bool is_even = samples == 0 && samples_everywhere == 0;
   if (!is_even && (samples < 0 || samples_everywhere < std::max<std::int64_t>(samples, 1)))
     throw Error(ExitCode::kUsage, "begin_step: " + count_text(samples, "sample") + " of " +
-                                      std::to_string(samples_everywhere) + " on all ranks");
+                                      std::to_string(samples_everywhere) +
+                                      " on all ranks; expected at least 0 here, and at least 1 and as many everywhere");
   if (!std::isfinite(learning_rate) || learning_rate < 0)
     throw Error(ExitCode::kUsage, "begin_step: the learning rate is " + std::to_string(learning_rate) +
                                       "; expected a finite number from 0 up");
@@ -191,7 +194,9 @@ bool Averager::begin_joined_step(std::int64_t samples, std::span<double> numbers
   if (numbers.empty()) throw Error(ExitCode::kUsage, "begin_joined_step: the learning rate is missing");
   refuse_step(samples, std::max<std::int64_t>(samples, 1), numbers[0]);
   if (samples >= SampleCount::kMost / workers_)
-    throw Error(ExitCode::kUsage, "begin_joined_step: " + count_text(samples, "sample") + " in one step");
+    throw Error(ExitCode::kUsage, "begin_joined_step: " + count_text(samples, "sample") +
+                                      " in one step; expected fewer than " +
+                                      std::to_string(SampleCount::kMost / workers_));
   if (observer_) observer_->refuse_joined(samples);
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "begin_joined_step");
   const bool is_collective = is_collective_with(samples);

@@ -84,7 +84,7 @@ void Averager::write_consensus(Slice into) {
   if (observer_) observer_->before_consensus();
   agree(*counting_, [&] {
     if (gpu_ && !gpu_->holds(into))
-      throw Error(ExitCode::kUsage, "consensus: what is to be written does not lie in the memory of " + gpu_->name());
+      throw Error(ExitCode::kUsage, "consensus: `into` does not lie in the memory of " + gpu_->name());
   });
   require_equal_steps();
   check_last_update(traits().averages_gradients);

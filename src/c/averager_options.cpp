@@ -212,6 +212,21 @@ bool has_fixed_intervals(const OptionValues& values) {
 
 }  // namespace
 
+std::string in_words_of_averager(std::string warning, const OptionValues& values) {
+  std::string own;
+  while (true) {
+    const std::size_t at = warning.find("--");
+    own += warning.substr(0, at);
+    if (at == std::string::npos) return own;
+    warning.erase(0, at + 2);
+    const std::string name = warning.substr(0, warning.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"));
+    own += name;
+    warning.erase(0, name.size());
+    const auto found = values.entries().find(name);
+    if (found != values.entries().end() && warning.starts_with(" " + found->second.text)) warning[0] = '=';
+  }
+}
+
 std::string describe_few_exchanges(const OptionValues& values, std::int64_t steps) {
   if (steps == 0 || !has_fixed_intervals(values)) return "";
   const std::int64_t tau = values.integer("tau", 1), exchanges = steps / tau;

@@ -30,6 +30,10 @@ void agree_on_options(Transport& transport, const std::string& options, std::siz
 // differs.
 void require_same(Transport& transport, const std::string& own);
 
+// A warning of a method in the words of the options of an averager: "with tau=10" for "with --tau 10", "a smaller tau"
+// for "a smaller --tau".
+std::string in_words_of_averager(std::string warning, const OptionValues& values);
+
 // A warning if a method that exchanges every tau steps has made no exchange, or only a few, in this many steps; "" if
 // it has made enough, or if its intervals are not fixed. `values`: the options of the averager.
 std::string describe_few_exchanges(const OptionValues& values, std::int64_t steps);

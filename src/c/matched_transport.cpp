@@ -13,7 +13,7 @@ std::string MatchedTransport::unmarked(const std::string& text) const {
   if (!text.empty() && text.front() == mark_) return text.substr(1);
   throw Error(ExitCode::kPeerLost,
               "the ranks are out of step: another rank has called another function of eave. All ranks call the same "
-              "functions in the same order: let none stand below a condition such as `if rank == 0`");
+              "functions in the same order: put none of the calls below a condition such as `if rank == 0`");
 }
 
 std::vector<std::string> MatchedTransport::texts(const std::string& mine, TextRoute route) {

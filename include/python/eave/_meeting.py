@@ -74,8 +74,9 @@ def _way_to(point: tuple[str, int]) -> str:
 
 def _listener(store: Any, other: str) -> socket.socket:
     """A socket on a free port of the address of this host at which the other ranks reach it: that of the store, or, if
-    the store is elsewhere, the one from which this host reaches it. The name of a host may mean 127.0.1.1 on the host
-    itself, as on Debian; then it is the address from which it reaches another host, which `other` in the store names."""
+    the store is elsewhere, the one from which this host reaches it. On Debian a host's own name may
+    stand for 127.0.1.1. Then it is the address from which this host reaches another one, whose address the store has
+    under the key `other`."""
     host, port = _point_of_store()
     is_alone = os.environ.get("LOCAL_WORLD_SIZE", os.environ["WORLD_SIZE"]) == os.environ["WORLD_SIZE"]
     if ipaddress.ip_address(host.partition("%")[0]).is_loopback and not is_alone:

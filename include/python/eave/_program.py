@@ -63,8 +63,7 @@ def method_of_run(name: Optional[str], options: Mapping[str, Option]) -> tuple[s
 
 
 def require_planned_rate(groups: Iterable[Mapping[str, Any]]) -> None:
-    """Collective. Raises an Error if compare gives a learning rate that the script has not read, and no parameter group
-    has: the results would stand under a rate that was not used."""
+    """Collective. Raises an Error if compare gives a learning rate, the script has not read it, and no parameter group has it: the results would be reported under a rate that was not used."""
     if not _is_unread("LR"):
         return
     planned = _plans[-1]._planned_lr
@@ -104,8 +103,7 @@ def refuse_further_steps() -> None:
 
 
 def require_planned_length(steps: int) -> None:
-    """Collective, at the end of a run. `steps`: that rank 0 has taken while the run was open. Raises an Error if compare
-    gives a length, and the script has not asked for it and is shorter."""
+    """Collective, at the end of a run. `steps` is the number of steps that rank 0 has taken while the run was open. Raises an Error if compare gives a length, the script has not read it, and the run is shorter."""
     planned = planned_steps()
     taken = int(sum_over_ranks([float(steps) if rank() == 0 else 0.0])[0]) if planned else 0
     if taken < planned and _is_unread("STEPS"):

@@ -294,7 +294,7 @@ void RunRecorder::evaluate(Transport& transport, const ModelScores& scores) {
     if (!distance_)
       throw Error(ExitCode::kUsage,
                   "evaluate: no consensus has been written since the last step, and only that is "
-                  "evaluated");
+                  "evaluated; call consensus first");
     require_scores(scores, transport.rank());
   });
   const std::vector<Report> reports = gather(transport, scores.own);

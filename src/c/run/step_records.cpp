@@ -56,7 +56,7 @@ void StepRecords::refuse_joined(std::int64_t samples) const {
   if (batch_ == 0 || samples <= batch_) return;
   throw Error(ExitCode::kUsage, "begin_step: " + count_text(samples, "sample") +
                                     " of this rank, but the run's batch is " + std::to_string(batch_) +
-                                    ": give the largest batch");
+                                    ": open the run with the largest batch of a rank");
 }
 
 void StepRecords::before_step(const Step& step, bool is_even) {
@@ -64,7 +64,8 @@ void StepRecords::before_step(const Step& step, bool is_even) {
   if (batch_ > 0 && !is_even && step.samples_everywhere > batch_ * ranks) {
     throw Error(ExitCode::kUsage, "begin_step: " + count_text(step.samples_everywhere, "sample") +
                                       " on all ranks, but the run's batch of " + std::to_string(batch_) + " allows " +
-                                      std::to_string(batch_ * ranks) + ": give the largest batch");
+                                      std::to_string(batch_ * ranks) +
+                                      ": open the run with the largest batch of a rank");
   }
   complete_step();
   const double between = lap();

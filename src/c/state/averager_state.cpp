@@ -71,7 +71,8 @@ std::string_view unpack_bytes(ConstSlice packed) {
   std::uint64_t count = 0;
   if (packed.size_bytes() >= sizeof count) std::memcpy(&count, packed.data(), sizeof count);
   if (packed.size_bytes() < sizeof count || count > packed.size_bytes() - sizeof count)
-    throw Error(ExitCode::kBadData, "the caller's bytes are fewer than the state says");
+    throw Error(ExitCode::kBadData,
+                "the state was cut: the bytes that the caller added to it are not all there; restore another one");
   return {reinterpret_cast<const char*>(packed.data()) + sizeof count, count};
 }
 
@@ -79,7 +80,9 @@ ElasticState::ElasticState(const ReplicaView& replica, const SavedStates& saved,
     : replica_(replica), saved_(saved), was_there_(rank < saved.ranks()) {
   const ConstSlice consensus = saved.first.values(saved.first.header.consensus);
   if (consensus.size() != replica.parameters.size())
-    throw Error(ExitCode::kBadData, "the state's consensus has " + count_text(consensus.size(), "value"));
+    throw Error(ExitCode::kBadData, "the state's consensus has " + count_text(consensus.size(), "value") +
+                                        ", and this model " + count_text(replica.parameters.size(), "parameter") +
+                                        "; restore a state of the same model");
   write_vector(*replica.device, replica.parameters, consensus);
 }
 

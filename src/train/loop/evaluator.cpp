@@ -166,7 +166,8 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, 
   }
   measure_distance(parts, center, record);
   if (parts.traits.averages_gradients && record.distance_max != 0) {
-    throw AgreedError(ExitCode::kInternal, "the replicas are no longer equal under a method that keeps them so");
+    throw AgreedError(ExitCode::kInternal,
+                      "the replicas differ, and this method keeps them equal; report this, with the command");
   }
   if (plan.evaluates_workers || is_last || is_good_enough(plan, record.center.accuracy, record.center.loss))
     record.workers = score_workers(parts, plan, statistics, record);

@@ -86,8 +86,8 @@ class Loop {
       if (!meets || can_meet_after(steps)) continue;
       throw AgreedError(ExitCode::kUsage,
                         "ranks cannot wait for each other after step " + std::to_string(steps) +
-                            " of this replay, because one of them needs an exchange of a later step of another; give "
-                            "the recorded run's --evaluate-every, --checkpoint-every and --stop-after-time");
+                            " of this replay, because one of them needs an exchange that another makes in a later "
+                            "step; give the recorded run's --evaluate-every, --checkpoint-every and --stop-after-time");
     }
   }
 

@@ -10,7 +10,8 @@ ReplicaComparisonSettings settings_of(const TrainingParts& parts, const Training
   settings.causes = "memory or a computation has failed there";
   settings.advice_with_majority = "look at that machine, and resume from the last checkpoint without it";
   settings.advice = "look at these machines, and resume from the last checkpoint";
-  settings.advice_at_begin = "where it says so again, take that checkpoint away: the one before it is gone on from";
+  settings.advice_at_begin =
+      "run it again; if the same message comes, move that checkpoint away, and the run goes on from the one before";
   return settings;
 }
 

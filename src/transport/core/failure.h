@@ -37,7 +37,6 @@ std::optional<Failure> failure_of(const std::function<void()>& body) noexcept;
 // there are several ranks and the failure is not agreed.
 void print_failure(const Failure& failure, int rank, int ranks) noexcept;
 
-// How a rank that is a process of its own ends when it fails: one message for all ranks, one exit code.
 // How long this rank lets others print first. Ranks often fail for the same reason at the same moment, without knowing
 // of each other, so the lowest rank prints first, and ends the others before their turn.
 std::chrono::milliseconds turn_of(int rank);
@@ -46,7 +45,8 @@ std::chrono::milliseconds turn_of(int rank);
 // leave; from here on it ends the process again.
 void wait_for_turn(int rank);
 
-// Runs `body`, prints the failure that escaped it, if any, and returns the exit code. If only this rank knows of the
+// A rank that is a process of its own. Runs `body`, prints the failure that escaped it, if any, with one message for
+// all ranks, and returns the exit code. If only this rank knows of the
 // failure, it ends all others and does not return.
 int run_rank(Transport& transport, const std::function<void(Transport&)>& body);
 

@@ -43,8 +43,7 @@ struct PromisedRanks {
 std::optional<PromisedRanks> promised_ranks();
 
 // The promise of a launcher, if it covers several ranks and these will not find each other by MPI. `transport`: the
-// name of the chosen transport, or "auto". A transport whose ranks meet by
-// themselves loses none.
+// name of the chosen transport, or "auto". A transport whose ranks meet by themselves loses none.
 std::optional<PromisedRanks> lost_ranks(const std::string& transport);
 
 // The transport that `name` stands for. "auto" is mpi if the ranks find each other by MPI, tcp if EAVE_MEET says where

@@ -47,6 +47,17 @@ class Launchers : public testing::Test {
   }
 };
 
+TEST_F(Launchers, and_the_environment_decide_what_auto_means) {
+  unsetenv("EAVE_MEET");
+  EXPECT_EQ(resolve_transport("auto", true), "mpi");
+  EXPECT_EQ(resolve_transport("auto", false), "loopback");
+  EXPECT_EQ(resolve_transport("threads", true), "threads");
+  setenv("EAVE_MEET", "127.0.0.1:29400", 1);
+  EXPECT_EQ(resolve_transport("auto", false), "tcp");
+  EXPECT_EQ(resolve_transport("auto", true), "mpi") << "mpirun's ranks have found each other already";
+  unsetenv("EAVE_MEET");
+}
+
 TEST_F(Launchers, whose_ranks_find_each_other_by_mpi_are_recognised_by_any_of_their_numbers) {
   EXPECT_FALSE(started_by_launcher());
   for (const char* name :

@@ -93,7 +93,7 @@ class ParameterVector:
                 *map(torch.Tensor.stride, every)]
 
     def read_again(self, call: str) -> None:
-        """As read, after an optimizer's step since the last read: no parameter has come, and none has another shape."""
+        """As read(), but cheaper: call it if only the optimizer's step has run since the last read, so no parameter is new and none has another shape."""
         if [each.data_ptr() for each in self._full] != self._addresses:
             self._take_moved(call)
         self.low.read()

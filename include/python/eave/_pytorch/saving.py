@@ -199,7 +199,7 @@ class SavedMethod(Method):
                 "look_ahead": self._look_ahead.values if self._look_ahead else None}
 
     def _refuse_other(self, call: str, content: Mapping[str, Any]) -> None:
-        """Call it when the averager's values have been restored, and nothing else. After an Error only close() follows."""
+        """Call it after the averager's values have been restored, and before anything else is. After an Error only close() follows."""
         self._is_torn = True
         refuse_other_parameters(call, content.get("parameters"), self._vector.trained)
         if "optimizer" in content:
@@ -216,7 +216,7 @@ class SavedMethod(Method):
         self._settle()
 
     def _go_on(self, former: int, look_ahead: Optional[torch.Tensor]) -> None:
-        """The averager's values have been restored, those of the model that load_state_dict has changed included."""
+        """Call it after the averager's values have been restored, including those of the model that load_state_dict has changed."""
         self._is_loaded = False
         self._vector.low.write()
         if self._look_ahead and former == rank() and look_ahead is not None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 class Structure:
     """Tells cheaply whether the modules of a model, their parameters, and the parameters of an optimizer are still the same
-    objects, and whether those that were frozen still are. A step looks at it, and looks closer only if it is not so."""
+    objects, and whether those that were frozen still are. A step asks this first, and makes the expensive checks only if something has changed."""
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, holds: Callable[[Any], bool]) -> None:
         self._model, self._optimizer, self._holds = model, optimizer, holds
@@ -32,7 +32,7 @@ class Structure:
         return list(chain.from_iterable(group["params"] for group in self._optimizer.param_groups))
 
     def is_known(self) -> bool:
-        """Call it before the model computes: it looks into all modules, which are in no cache after backward."""
+        """Call it before the model computes: after backward no module is in a cache, so a call there would cost more."""
         return _are_same(self._list_modules(), self._of_modules) and self.has_known_optimizer()
 
     def has_known_optimizer(self) -> bool:
