@@ -180,10 +180,11 @@ void refuse_misspelt_name(const std::string& text) {
     if (word == kind.name) return;
     names.push_back(kind.name);
   }
-  throw LinesError(ExitCode::kUsage, {"--model " + text + ": there is no such model" + suggest_models(word, names),
-                                      "Named models are: " + comma_list(model_names()) +
-                                          "; others are given by their layers, such as \"flatten; dense 100; relu; "
-                                          "dense classes\""});
+  throw LinesError(ExitCode::kUsage,
+                   {"--model " + text + ": there is no such model or folder" + suggest_models(word, names),
+                    "Named models are: " + comma_list(model_names()) +
+                        "; others are given by their layers, such as \"flatten; dense 100; relu; "
+                        "dense classes\""});
 }
 
 }  // namespace

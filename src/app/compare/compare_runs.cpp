@@ -44,8 +44,12 @@ void check_values(const OptionValues& values, int ranks) {
 // An error in the options of a run. If an option suits only some methods, says how to give it to one of them.
 LinesError error_of_cell(const Cell& cell, const Error& error) {
   std::vector<std::string> lines = message_lines_of(with_front(cell.label + ": ", error, error.code()));
-  if (lines.front().find("has no effect") != std::string::npos)
+  const std::string of_budget = "--max-tokens (command line)";  // the only budget that some data has not
+  if (const std::size_t at = lines.front().find(of_budget); at != std::string::npos) {
+    lines.front().replace(at, of_budget.size(), "--budget tokens=");
+  } else if (lines.front().find("has no effect") != std::string::npos) {
     lines.back() += ". Put an option of one method behind its name: --communicators easgd:tau=10";
+  }
   return {error.code(), lines};
 }
 

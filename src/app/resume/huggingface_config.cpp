@@ -332,6 +332,10 @@ std::string model_text_of_option(const std::string& name_or_text) {
   }
   const bool is_path = name_or_text.find('/') != std::string::npos && name_or_text.find(';') == std::string::npos;
   if (!is_path) return name_or_text;
+  if (std::filesystem::exists(path, error))
+    throw Error(ExitCode::kUsage, "--model " + printable(name_or_text) +
+                                      " is a file: name its folder, which has the config.json of transformers; weights "
+                                      "go to --initial-parameters");
   throw Error(ExitCode::kInputMissing, "--model " + printable(name_or_text) +
                                            ": no such folder; name one with a config.json of transformers, or a model");
 }

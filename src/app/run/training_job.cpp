@@ -235,6 +235,7 @@ void TrainingJob::build_optimizer() {
   if (transport_.rank() == 0) warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
   build_schedule();
   warn_of_long_warmup();
+  warn_of_default_epochs();
   replica_ = std::make_unique<Replica>(*model_, *optimizer_, values_.seed("seed"), device_.compute->device());
 }
 

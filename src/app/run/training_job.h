@@ -83,6 +83,8 @@ class TrainingJob {
   void build_schedule();
   void warn_of_other_scale();
   void warn_of_long_warmup();
+  void warn_of_default_epochs();
+  void warn_of_other_vocabulary(const std::map<std::string, std::string>& initial);
   void note_schedule(const ScheduleLength& length);
   void read_initial_parameters();
   ModelDescription model_description() const;

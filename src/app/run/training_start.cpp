@@ -38,6 +38,7 @@ void TrainingJob::read_initial_parameters() {
   const Graph graph = build_graph(model.specification, model.image, model.classes);
   const SafetensorsFile file = read_model_of(values_.text("initial-parameters"));
   initial_identity_ = identity_of_model(file);
+  warn_of_other_vocabulary(file.metadata);
   const std::string remedy =
       std::string("give the --model that the file is of") +
       (data_.train->tokens() == nullptr ? ""

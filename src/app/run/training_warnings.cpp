@@ -1,5 +1,7 @@
 // What a training job warns of: options that have less effect than they seem to.
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "app/options/training_plan.h"
 #include "app/run/training_job.h"
@@ -28,6 +30,27 @@ void TrainingJob::warn_of_long_warmup() {
                       " ends during the warm-up, at the learning rate " + number_text(schedule_->learning_rate(last)) +
                       ", and never reaches " + number_text(schedule_->rate_after_warmup()) +
                       "; give a shorter warm-up, or train longer");
+}
+
+// The first limit that a run reaches ends it, and one that was not given may come first.
+void TrainingJob::warn_of_default_epochs() {
+  if (values_.given("epochs") || option_of_length() != "epochs" || transport_.rank() != 0) return;
+  for (const std::string name : {"max-steps", "max-samples", "max-tokens"}) {
+    if (!values_.has(name)) continue;
+    warnings_.push_back("--" + name + " " + values_.text(name) + " will not be reached: the run ends after " +
+                        values_.text("epochs") + " epochs, the default, which are " + count_text(plan_.steps, "step") +
+                        "; give --epochs too");
+  }
+}
+
+// Tokens are numbers, which mean other text in another vocabulary. Files from before 2026-11-29, and those of others,
+// say no hash.
+void TrainingJob::warn_of_other_vocabulary(const std::map<std::string, std::string>& initial) {
+  const auto hash = initial.find("vocabulary");
+  if (hash == initial.end() || data_.vocabulary.empty() || hash->second == data_.vocabulary) return;
+  warnings_.push_back("--initial-parameters " + values_.text("initial-parameters") +
+                      " was trained with another vocabulary, in which the numbers of tokens mean other text; name that "
+                      "one with --vocabulary, unless you mean to train it anew");
 }
 
 void TrainingJob::warn_of_passed_fault() {

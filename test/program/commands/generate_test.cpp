@@ -130,6 +130,17 @@ TEST(Generate, refuses_another_vocabulary_of_the_same_size) {
   expect_end(0, place.eave("generate run --prompt abc --vocabulary moved"));
 }
 
+TEST(InitialParameters, of_another_vocabulary_of_the_same_size_are_warned_about) {
+  const Place place;
+  write_texts(place);
+  write_vocabulary(place, "pairs");
+  write_vocabulary(place, "other", "def");
+  expect_end(0, place.eave(train_words("--max-steps 1 --vocabulary pairs --run-dir run")));
+  const std::string tuned = "--max-steps 1 --initial-parameters run --run-dir tuned --overwrite --vocabulary ";
+  EXPECT_TRUE(expect_end(0, place.eave(train_words(tuned + "other"))).says("trained with another vocabulary"));
+  EXPECT_FALSE(expect_end(0, place.eave(train_words(tuned + "pairs"))).says("another vocabulary"));
+}
+
 // Tokens that the vocabulary lacks are never written.
 TEST(Generate, knows_the_vocabulary_of_a_run_whose_model_knows_more_tokens) {
   const Place place;

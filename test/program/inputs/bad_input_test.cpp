@@ -31,7 +31,7 @@ TEST(BadInput, of_commands_and_options_is_refused_with_64) {
                          {quick("--tau 3"), 64, {"--tau (command line) has no effect", "belongs to", "easgd"}},
                          {quick(""), 64, {"unknown option --bacth (environment EAVE_BACTH)"}, "EAVE_BACTH=3"},
                          {"summary", 64, {"no run directory given", "RUN_DIR"}},
-                         {quick("--model lent"), 64, {"there is no such model; did you mean lenet?"}},
+                         {quick("--model lent"), 64, {"there is no such model or folder; did you mean lenet?"}},
                          {quick("--on-nonfinite abrot"), 64, {"--on-nonfinite abrot", "did you mean abort?"}},
                          {quick("--shape-rate 10gb/s"), 64, {"10Gb/s for bits, or 10GB/s for bytes"}},
                          {quick("--run-dir=~nobody-is-called-so/x"), 64, {"no user 'nobody-is-called-so'"}},

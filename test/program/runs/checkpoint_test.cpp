@@ -225,6 +225,13 @@ TEST(Resumption, that_is_asked_for_no_more_names_the_option_that_limits_it) {
   expect_told(64, place.eave(words + "--resume on --max-samples 48"),
               {"as many, rounded to whole steps (--max-samples 48); give more --max-samples"});
   expect_told(64, place.eave(words + "--max-tokens 1e6"), {"--max-tokens", "--data"});
+  const std::string without =
+      "train --data synthetic --synthetic-samples 97 --synthetic-test-samples 23 --synthetic-size 8 --model \"flatten; "
+      "dense classes\" ";
+  expect_told(0, place.eave(without + "--max-steps 1000"),
+              {"--max-steps 1000 will not be reached: the run ends after 5 epochs, the default", "give --epochs too"});
+  for (const char* given : {"--epochs 2 --max-steps 1000", "--max-steps 3"})
+    EXPECT_FALSE(place.eave(without + given).says("will not be reached")) << given;
 }
 
 TEST(Resumption, on_other_ranks_says_that_a_scaled_rate_changes) {
