@@ -126,6 +126,28 @@ TEST_F(Locks, of_another_host_count_for_a_minute_after_they_were_touched) {
   EXPECT_EQ(take()->former()->host, "elsewhere");
 }
 
+TEST_F(Locks, tell_readers_whether_their_owner_lives) {
+  EXPECT_FALSE(living_owner(path()));
+  {
+    const auto lock = take();
+    EXPECT_EQ(living_owner(path())->pid, ::getpid());
+  }
+  EXPECT_FALSE(living_owner(path()));
+  LockOwner owner{host_name(), machine_name(), ::getpid(), *start_of_process(::getpid()), ::time(nullptr)};
+  leave(owner, 600);
+  EXPECT_TRUE(living_owner(path())) << "it is here, and may be stopped";
+  --owner.started;
+  leave(owner, 0);
+  EXPECT_FALSE(living_owner(path()));
+  owner.machine = "another-boot";
+  leave(owner, 50);
+  EXPECT_TRUE(living_owner(path()));
+  leave(owner, 61);
+  EXPECT_FALSE(living_owner(path()));
+  std::ofstream(path()) << "no lock";
+  EXPECT_EQ(living_owner(path())->host, "") << "somebody may be writing it";
+}
+
 TEST_F(Locks, that_are_damaged_or_empty_name_nobody) {
   for (const std::string text : {"", "host", "host a\nmachine b\npid -3\nstarted 1\nsince 1\n", "\x1b[2Jhost a",
                                  "host a b\nmachine b\npid 3\nstarted 1\nsince 1\n"}) {

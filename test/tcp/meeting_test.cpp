@@ -243,6 +243,7 @@ TEST(TcpMeeting, refuses_another_number_of_ranks) {
   const auto outcomes = meet_all(all);
   EXPECT_EQ(outcomes.front().code, 78);
   EXPECT_TRUE(says(outcomes.front().message, "a job of 3 ranks"));
+  EXPECT_EQ(outcomes.back().code, 78) << "69 would mean that the same command may succeed later";
 }
 
 TEST(TcpMeeting, says_what_an_address_looks_like) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/resume/checkpoint_location.h"
+#include "base/files/directory_lock.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "eave/check.h"
 #include "report/record/config.h"
@@ -36,6 +37,8 @@ std::string describe_checkpoint(const fs::path& run, std::int64_t step, bool is_
 
 // " failed: no space left"
 std::string describe_end(const fs::path& run, RunState state) {
+  if (const auto owner = living_owner(run / kRunLock))
+    return " is still running" + (owner->host.empty() ? "" : " (" + owner->describe() + ")");
   if (state == RunState::kDiverged) return " diverged";
   const std::string failure = failure_of_run(run);
   return failure.empty() ? " has not ended" : " failed: " + failure;
@@ -43,6 +46,7 @@ std::string describe_end(const fs::path& run, RunState state) {
 
 // What helps if a run has not ended.
 std::string describe_remedy(const fs::path& run, RunState state) try {
+  if (living_owner(run / kRunLock)) return "eave watch " + run.string() + " follows it";
   const std::map<std::string, std::string> config = config_of(run);
   if (config.contains("program"))
     return "start its program again: after averager.load(), eave.Run with resume=True goes on with it";

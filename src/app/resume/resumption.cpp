@@ -1,5 +1,6 @@
 #include "app/resume/resumption.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "app/resume/checkpoint_location.h"
+#include "base/host.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
 #include "eave/agreement.h"
@@ -46,6 +48,18 @@ void refuse_what_is_over(const fs::path& run) {
   }
 }
 
+// Collective. Without a shared file system, a run's files are on the host of rank 0. If rank 0 is on another host than
+// before, the run would begin anew there, and its former work would be lost without a word.
+void require_no_run_elsewhere(Transport& transport, const fs::path& run) {
+  const std::vector<std::string> hosts = transport.all_gather(holds_run(run) ? host_name() : "");
+  const auto found = std::ranges::find_if(hosts, [](const std::string& host) { return !host.empty(); });
+  if (found == hosts.end() || found == hosts.begin()) return;
+  throw AgreedError(ExitCode::kConfiguration,
+                    "--resume: rank " + std::to_string(found - hosts.begin()) + " (host " + *found + ") has a run in " +
+                        run.string() + ", and rank 0 has none there: start rank 0 on that host to go on with it, or " +
+                        "move it away to begin anew");
+}
+
 // Collective. Rank 0 reads the settings for the run's length, and all ranks get them.
 std::map<std::string, std::string> length_in_config(Transport& transport, const fs::path& run) {
   std::string mine;
@@ -79,6 +93,7 @@ std::optional<Resumption> find_resumption(Transport& transport, const OptionValu
   auto found = find_checkpoint_of_run(transport, values, without_access);
   if (!found) {
     if (may_begin_anew(values)) {
+      require_no_run_elsewhere(transport, run);
       agree(transport, [&] {
         if (transport.rank() == 0) refuse_what_is_over(run);
       });

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/files/file_errors.h"
+#include "base/files/input_file.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/thread.h"
@@ -107,6 +108,22 @@ std::optional<LockOwner> read_lock_owner(const std::string& text) {
   owner.host = host.data();
   owner.machine = machine.data();
   return owner;
+}
+
+std::optional<LockOwner> living_owner(const std::filesystem::path& lock) {
+  std::error_code error;
+  const auto touched = std::filesystem::last_write_time(lock, error);
+  if (error == std::errc::no_such_file_or_directory) return std::nullopt;
+  LockOwner owner;
+  try {
+    owner = read_lock_owner(read_file(lock, 1024)).value_or(owner);
+  } catch (const Error&) {
+    return owner;
+  }
+  const std::chrono::duration<double> age = std::filesystem::file_time_type::clock::now() - touched;
+  const bool is_here = owner.machine == machine_name();
+  const bool is_alive = is_here ? start_of_process(owner.pid) == owner.started : age.count() <= kDeadAfterSeconds;
+  return is_alive ? std::optional(owner) : std::nullopt;
 }
 
 class DirectoryLock::Touching {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,10 @@ struct LockOwner {
 
 // Returns nothing if `text` is not the text of a lock, or its values are not names and numbers.
 std::optional<LockOwner> read_lock_owner(const std::string& text);
+
+// Nothing if no living process holds the lock in this file. The owner is empty if the file is no text of a lock, or was
+// just removed. Judges by the file and the process table alone, so it never takes the lock.
+std::optional<LockOwner> living_owner(const std::filesystem::path& lock);
 
 class DirectoryLock {
  public:

@@ -8,8 +8,6 @@
 #include <system_error>
 
 #include "base/files/directory_lock.h"
-#include "base/files/input_file.h"
-#include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "eave/check.h"
@@ -110,19 +108,8 @@ void WatchedRuns::look(const fs::path& path, Entry& entry, bool is_newest) {
 }
 
 bool WatchedRuns::is_left() const {
-  constexpr double kDeadAfterSeconds = 60;  // the time after which a lock counts as dead
   std::error_code error;
-  const fs::path lock = directory_ / kRunLock;
-  if (!fs::exists(directory_ / "summary.json", error)) return false;
-  const fs::file_time_type touched = fs::last_write_time(lock, error);
-  if (error) return error == std::errc::no_such_file_or_directory;
-  if (seconds_since(touched) > kDeadAfterSeconds) return true;
-  try {
-    const std::optional<LockOwner> owner = read_lock_owner(read_file(lock, 1024));
-    return owner && owner->machine == machine_name() && start_of_process(owner->pid) != owner->started;
-  } catch (const Error&) {
-    return false;  // just removed, or not a lock: the next call looks again
-  }
+  return fs::exists(directory_ / "summary.json", error) && !living_owner(directory_ / kRunLock);
 }
 
 double WatchedRuns::quiet_seconds() const { return seconds_since(runs_.at(newest_).changed); }

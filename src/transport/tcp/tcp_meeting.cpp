@@ -12,6 +12,7 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
+#include "eave/agreement.h"
 #include "eave/check.h"
 #include "transport/tcp/tcp_handshake.h"
 #include "transport/tcp/tcp_messages.h"
@@ -65,6 +66,12 @@ class Meeting {
     for (int peer = 1; peer < settings_.rank; ++peer) connect(peer);
     if (settings_.rank > 0) admit(listener_, job_secret_, settings_.rank + 1);
     return {links_, hosts()};
+  }
+
+  // Ranks that have come end with the code of the one that fails, whose message says why.
+  void tell_others(const Error& error) {
+    if (const std::optional<ExitCode> told = links_->end_told()) throw AgreedError(*told, error.what());
+    links_->tell_end(error.code());
   }
 
  private:
@@ -129,13 +136,15 @@ class Meeting {
 
   void welcome(TcpConnection guest, int first) {
     const int from = guest.hello.from;
-    if (guest.hello.ranks != settings_.ranks)
-      throw Error(ExitCode::kConfiguration,
-                  "rank " + std::to_string(from) + " belongs to a job of " + count_text(guest.hello.ranks, "rank") +
-                      ", rank " + std::to_string(settings_.rank) + " to one of " + count_text(settings_.ranks, "rank") +
-                      ": each job needs a meeting point of its own");
-    if (from < first || from >= settings_.ranks || links_->is_connected(from)) return;
-    links_->connect(from, std::move(guest));
+    const int ranks = guest.hello.ranks;
+    const bool is_awaited = from >= first && from < settings_.ranks && !links_->is_connected(from);
+    if (is_awaited) links_->connect(from, std::move(guest));
+    if (ranks != settings_.ranks)
+      throw Error(ExitCode::kConfiguration, "rank " + std::to_string(from) + " belongs to a job of " +
+                                                count_text(ranks, "rank") + ", rank " + std::to_string(settings_.rank) +
+                                                " to one of " + count_text(settings_.ranks, "rank") +
+                                                ": each job needs a meeting point of its own");
+    if (!is_awaited) return;
     if (settings_.rank > 0) return;
     const std::lock_guard lock(messages_.mutex());
     messages_.receive(std::as_writable_bytes(std::span(&entry_of(from), 1)), from, kMeetTag, requests_);
@@ -277,6 +286,14 @@ class Meeting {
 
 }  // namespace
 
-MetRanks meet(const TcpMeeting& settings) { return Meeting(settings).run(); }
+MetRanks meet(const TcpMeeting& settings) {
+  Meeting meeting(settings);
+  try {
+    return meeting.run();
+  } catch (const Error& error) {
+    meeting.tell_others(error);
+    throw;
+  }
+}
 
 }  // namespace eave

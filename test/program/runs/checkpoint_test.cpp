@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/files/directory_lock.h"
 #include "test/program/expectations.h"
 
 namespace eave {
@@ -72,6 +73,11 @@ TEST(Checkpoints, of_a_run_without_an_end_are_named_where_its_model_or_summary_i
     expect_told(66, place.eave(command),
                 {"the run in run has not ended, so it has no ", "eave checkpoint export run writes the model", "step 7",
                  "--resume auto"});
+  }
+  {
+    const DirectoryLock lock(place.path() / "run", "run.lock", "--run-dir run");
+    expect_told(66, place.eave("summary run"),
+                {"the run in run is still running (host ", "so it has no summary.json; eave watch run follows it"});
   }
   std::filesystem::remove_all(place.path() / "run/checkpoint");
   expect_told(66, place.eave("export run --npy out"), {"it has no checkpoint; ", "--overwrite begins it anew"});
@@ -232,6 +238,22 @@ TEST(Resumption, that_is_asked_for_no_more_names_the_option_that_limits_it) {
               {"--max-steps 1000 will not be reached: the run ends after 5 epochs, the default", "give --epochs too"});
   for (const char* given : {"--epochs 2 --max-steps 1000", "--max-steps 3"})
     EXPECT_FALSE(place.eave(without + given).says("will not be reached")) << given;
+}
+
+// Each rank has a directory of its own, as on hosts without a shared file system.
+TEST(Resumption, is_refused_where_rank_0_has_no_run_and_another_rank_has_one) {
+  if (!has_mpirun()) GTEST_SKIP() << "no mpirun";
+  const Place place;
+  for (const char* host : {"a", "b"}) std::filesystem::create_directory(place.path() / host);
+  const auto run_on = [&](const std::string& first, const std::string& second) {
+    const std::string words = program() + " " + quick("--run-dir r --resume auto --communicator easgd --tau 2");
+    return place.run("timeout -k 5 60 " + mpirun(1) + " -wdir " + first + " " + words + " : -np 1 -wdir " + second +
+                     " " + words);
+  };
+  expect_told(0, run_on("a", "b"));
+  expect_told(78, run_on("b", "a"), {"--resume: rank 1 (host ", "has a run in r, and rank 0 has none there"});
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "b/r/metrics.jsonl"));
+  expect_told(0, run_on("a", "b"), {"has ended"});
 }
 
 TEST(Resumption, on_other_ranks_says_that_a_scaled_rate_changes) {
