@@ -59,6 +59,8 @@ std::vector<Sample> samples() {
           {"(dp1\nS'data'\n", "a pickle of Python", "", kPickle},
           {arrays, "NumPy arrays (.npz)", "", kOther},
           {"\x93NUMPY\1\0"s, "an array of NumPy (.npy)", "", kOther},
+          {"\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\2"s, "a model of SentencePiece", "", kOther},
+          {"IQ== 0\nIg== 1\n", "a vocabulary of tiktoken", "", kOther},
           {"\x1f\x8b\x08\0"s, "a gzip file", "gunzip", kPacked},
           {"\xfd\x37zXZ\0\0\4"s, "an xz file", "xz -d", kPacked},
           {"\x28\xb5\x2f\xfd\4"s, "a zstd file", "zstd -d", kPacked},
@@ -88,6 +90,15 @@ TEST(ContentKind, is_told_by_the_first_bytes) {
     EXPECT_TRUE(says(kind.remedy, sample.remedy));
     EXPECT_EQ(kind.what.empty(), sample.what.empty()) << kind.what;
   }
+}
+
+TEST(ContentKind, is_sure_if_many_bytes_tell_it) {
+  for (const char* sure : {"\x93NUMPY\1", "PAR1", "PK\x03\x04", "%PDF-1.7\n"})
+    EXPECT_TRUE(kind_of(sure).is_sure) << sure;
+  EXPECT_TRUE(kind_of(std::string(64, 'a')).is_sure);
+  for (const std::string& other :
+       {"BM"s, "\x1f\x8b\x08"s, "\0\0\1\0"s, "\xff\xfeh\0"s, "P6\n12 12\n"s, std::string(63, 'a')})
+    EXPECT_FALSE(kind_of(other).is_sure) << other;
 }
 
 TEST(ContentKind, of_every_beginning_of_a_sample_is_told_without_reading_behind_it) {

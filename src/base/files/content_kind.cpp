@@ -4,7 +4,6 @@
 #include <array>
 #include <cctype>
 #include <fstream>
-#include <string_view>
 
 #include "base/options/spelling.h"
 
@@ -22,6 +21,7 @@ struct Magic {
   const char* remedy = "";
 };
 
+constexpr std::size_t kSureBytes = 4, kSureText = 64;
 constexpr const char* kGetAgain = "get the file again";
 constexpr const char* kAnswer = "perhaps an error that a server answered; get the file again";
 
@@ -34,6 +34,7 @@ constexpr Magic kMagics[] = {
     {0, "\xfd\x37zXZ\0"sv, kPacked, "an xz file", "unpack it with xz -d"},
     {0, "\x28\xb5\x2f\xfd"sv, kPacked, "a zstd file", "unpack it with zstd -d"},
     {0, "\x04\x22\x4d\x18"sv, kPacked, "an lz4 file", "unpack it with lz4 -d"},
+    {4, "1AY&SY"sv, kPacked, "a bzip2 file", "unpack it with bunzip2"},
     {0, "BZh"sv, kPacked, "a bzip2 file", "unpack it with bunzip2"},
     {0, "\x1f\x9d"sv, kPacked, "a file of compress (.Z)", "unpack it with uncompress"},
     {0, "LZIP"sv, kPacked, "an lzip file", "unpack it with lzip -d"},
@@ -73,6 +74,9 @@ constexpr Magic kMagics[] = {
     {0, "BC\xc0\xde"sv, kOther, "LLVM bitcode"},
     {0, "\x93NUMPY"sv, kOther, "an array of NumPy (.npy)"},
     {0, "\x89HDF\r\n\x1a\n"sv, kOther, "an HDF5 file"},
+    {2, "\n\x05<unk>\x15"sv, kOther, "a model of SentencePiece (tokenizer.model)"},
+    {2, "\n\x05<pad>\x15"sv, kOther, "a model of SentencePiece (tokenizer.model)"},
+    {0, "IQ== 0\n"sv, kOther, "a vocabulary of tiktoken"},
     {0, "GGUF"sv, kOther, "a GGUF model"},
     {0, "PAR1"sv, kOther, "a Parquet file"},
     {0, "ARROW1"sv, kOther, "an Arrow file"},
@@ -130,15 +134,15 @@ ContentKind zip_kind(std::string_view begin) {
   const std::size_t length = begin.size() > 30 ? static_cast<unsigned char>(begin[26]) : 0;
   const std::string_view name = begin.substr(std::min<std::size_t>(30, begin.size())).substr(0, length);
   if (name.ends_with("data.pkl") || name.ends_with("/.format_version") || name.ends_with("constants.pkl"))
-    return {kPytorch, "a file that PyTorch's torch.save has written (.pt)", ""};
-  if (name.ends_with(".npy")) return {kOther, "a file of NumPy arrays (.npz)", ""};
-  return {kPacked, "a ZIP archive", "unpack it with unzip"};
+    return {kPytorch, "a file that PyTorch's torch.save has written (.pt)", "", true};
+  if (name.ends_with(".npy")) return {kOther, "a file of NumPy arrays (.npz)", "", true};
+  return {kPacked, "a ZIP archive", "unpack it with unzip", true};
 }
 
 // Pickles of protocol 2 and later begin with their protocol. CIFAR's first pickles have protocol 0.
 ContentKind pickle_kind(std::string_view begin) {
   if (has(begin, 0, "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19"sv))
-    return {kPytorch, "a file that PyTorch's torch.save has written (.pt)", ""};
+    return {kPytorch, "a file that PyTorch's torch.save has written (.pt)", "", true};
   const bool is_marked = begin.size() > 2 && begin[0] == '\x80' && begin[1] >= 2 && begin[1] <= 5;
   if (is_marked || has(begin, 0, "(dp1\n") || has(begin, 0, "(dp0\n")) return {kPickle, "a pickle of Python", ""};
   return {};
@@ -157,7 +161,8 @@ bool is_idx(std::string_view begin) {
 
 ContentKind binary_kind(std::string_view begin) {
   for (const Magic& magic : kMagics) {
-    if (has(begin, magic.offset, magic.bytes)) return {magic.group, magic.what, magic.remedy};
+    const bool is_sure = magic.bytes.size() >= kSureBytes && magic.bytes[0] != '\0';
+    if (has(begin, magic.offset, magic.bytes)) return {magic.group, magic.what, magic.remedy, is_sure};
   }
   for (const auto& kind : {container_kind(begin), zip_kind(begin), pickle_kind(begin)}) {
     if (kind.group != kUnknown) return kind;
@@ -179,19 +184,6 @@ std::size_t length_of_character(unsigned char first) {
   return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
-// Whether the bytes are text; `begin` may end within a character.
-bool is_text(std::string_view begin) {
-  for (std::size_t at = 0; at < begin.size();) {
-    const std::size_t length = length_of_character(static_cast<unsigned char>(begin[at]));
-    if (length == 0) return false;
-    for (std::size_t i = at + 1; i < std::min(at + length, begin.size()); ++i) {
-      if ((static_cast<unsigned char>(begin[i]) & 0xc0) != 0x80) return false;
-    }
-    at += length;
-  }
-  return true;
-}
-
 // The first words of a text, without characters that a terminal would obey.
 std::string quoted_beginning(std::string_view text) {
   constexpr std::size_t kMost = 40;
@@ -203,10 +195,7 @@ std::string quoted_beginning(std::string_view text) {
   return "'" + words + "'";
 }
 
-ContentKind text_kind(std::string_view begin) {
-  if (has(begin, 0, "\xff\xfe\0\0"sv) || has(begin, 0, "\0\0\xfe\xff"sv)) return {kText, "text in UTF-32", ""};
-  if (has(begin, 0, "\xff\xfe") || has(begin, 0, "\xfe\xff")) return {kText, "text in UTF-16", ""};
-  if (!is_text(begin)) return {};
+ContentKind utf8_kind(std::string_view begin) {
   const std::string_view text = without_blanks(begin);
   const std::string start = lower_case(text);
   if (text.empty()) return {kText, "text of nothing but blanks", kGetAgain};
@@ -215,11 +204,32 @@ ContentKind text_kind(std::string_view begin) {
     if (start.starts_with(tag)) return {kWebPage, "an HTML page", kAnswer};
   }
   if (start.starts_with("<?xml") || start.starts_with("<error")) return {kWebPage, "an XML document", kAnswer};
-  if (text.front() == '{' || start.starts_with("[{")) return {kWebPage, "a JSON document", kAnswer};
+  if (text.front() == '{' || start.starts_with("[{")) return {kWebPage, kJsonContent, kAnswer};
   return {kText, "text that begins with " + quoted_beginning(text), ""};
 }
 
+ContentKind text_kind(std::string_view begin) {
+  if (has(begin, 0, "\xff\xfe\0\0"sv) || has(begin, 0, "\0\0\xfe\xff"sv)) return {kText, "text in UTF-32", ""};
+  if (has(begin, 0, "\xff\xfe") || has(begin, 0, "\xfe\xff")) return {kText, "text in UTF-16", ""};
+  if (!is_utf8_text(begin)) return {};
+  ContentKind kind = utf8_kind(begin);
+  kind.is_sure = begin.size() >= kSureText;
+  return kind;
+}
+
 }  // namespace
+
+bool is_utf8_text(std::string_view begin) {
+  for (std::size_t at = 0; at < begin.size();) {
+    const std::size_t length = length_of_character(static_cast<unsigned char>(begin[at]));
+    if (length == 0) return false;
+    for (std::size_t i = at + 1; i < std::min(at + length, begin.size()); ++i) {
+      if ((static_cast<unsigned char>(begin[i]) & 0xc0) != 0x80) return false;
+    }
+    at += length;
+  }
+  return true;
+}
 
 ContentKind content_kind(std::span<const std::uint8_t> begin) {
   const std::string_view bytes(reinterpret_cast<const char*>(begin.data()), std::min(begin.size(), kContentBytes));

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace eave {
 
@@ -27,12 +28,15 @@ struct ContentKind {
   ContentGroup group = ContentGroup::kUnknown;
   std::string what;    // "an HTML page", to follow "it is "; "" if unknown
   std::string remedy;  // "run git lfs pull"; "" if it depends on what the reader wants
+  // It was told by so many bytes that a file of numbers hardly begins with them by chance.
+  bool is_sure = false;
 };
 
 // ContentKind::what of models and shared objects. Their readers use it to tell damaged files from files of another
 // kind.
 inline constexpr const char* kSafetensorsContent = "a safetensors file";
 inline constexpr const char* kElfContent = "an ELF program or library";
+inline constexpr const char* kJsonContent = "a JSON document";
 
 // The number of bytes that content_kind looks at.
 inline constexpr std::size_t kContentBytes = 512;
@@ -40,6 +44,9 @@ inline constexpr std::size_t kContentBytes = 512;
 // `begin` is the first kContentBytes of a file, or all of a shorter file. A magic number is no proof: call this only if
 // the bytes are not what was expected.
 ContentKind content_kind(std::span<const std::uint8_t> begin);
+
+// Whether the bytes are UTF-8 without control characters; `begin` may end within a character.
+bool is_utf8_text(std::string_view begin);
 
 // The same for a file; kUnknown if it cannot be read.
 ContentKind content_kind_of(const std::filesystem::path& path);

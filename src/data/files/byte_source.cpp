@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string_view>
 
 #include "base/files/file_errors.h"
@@ -21,12 +22,13 @@
 namespace eave {
 namespace {
 
-ContentKind packed_kind(const ByteSource& source) {
+// Nothing if the gzip file is damaged.
+std::optional<ContentKind> packed_kind(const ByteSource& source) {
   std::array<std::uint8_t, kContentBytes> begin{};
   try {
     return content_kind(std::span(begin).first(GzipReader(source).read(begin)));
   } catch (const Error&) {
-    return {};  // the gzip file is damaged
+    return std::nullopt;
   }
 }
 
@@ -162,7 +164,9 @@ ContentKind content_kind_of(const ByteSource& source, ContentGroup wanted) {
   std::array<std::uint8_t, kContentBytes> begin{};
   ContentKind kind = content_kind(std::span(begin).first(source.read_at(0, begin)));
   if (!is_gzip(source)) return kind;
-  const ContentKind inner = packed_kind(source);
+  const auto packed = packed_kind(source);
+  const ContentKind inner = packed.value_or(ContentKind());
+  kind.is_sure = packed.has_value();
   if (inner.what.empty()) return kind;
   kind.what += " that holds " + inner.what;
   if (inner.group == ContentGroup::kPacked) {
@@ -175,7 +179,7 @@ ContentKind content_kind_of(const ByteSource& source, ContentGroup wanted) {
 
 std::string describe_unpacked(const ByteSource& source, const std::string& remedy) {
   const ContentKind kind = content_kind_of(source);
-  if (kind.what.empty() || (is_gzip(source) && packed_kind(source).what.empty())) return "";
+  if (kind.what.empty() || (is_gzip(source) && packed_kind(source).value_or(ContentKind()).what.empty())) return "";
   return "is " + kind.what + ": " + (kind.remedy.empty() ? remedy : kind.remedy);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,9 @@ namespace {
 constexpr std::uint64_t kHeaderBytes = 1024;
 constexpr std::uint32_t kGpt2Magic = 20240520, kLlama3Magic = 20240801;
 constexpr int kGpt2Vocabulary = 50257, kLlama3Vocabulary = 128256;
+constexpr std::uint64_t kFewestBytes = 64, kPieces = 64, kBytesOfPiece = 16384;
+constexpr std::int64_t kManyTokens = 64;
+constexpr std::uint32_t kMostOf16Bits = 65535, kMostTokens18Bits = 1 << 18;
 constexpr const char* kGetTokens = "; get it again, or write it again with the program that made it";
 
 std::uint32_t number_at(std::span<const std::uint8_t> bytes, std::size_t at) {
@@ -49,34 +53,72 @@ TokenFormat format_behind_header(const ByteSource& file, std::span<const std::ui
                           std::to_string(right) + kGetTokens);
 }
 
-// Whether each second number of 16 bits is at most 3, and most of the others are not, in all parts that are looked at.
-// So it is in numbers of 32 bits below 2^18, lowest byte first, and hardly in tokens of 16 bits.
-bool looks_like_32_bits(const ByteSource& file) {
-  constexpr std::uint64_t kPairBytes = 4, kFewestPairs = 16, kPieces = 64, kBytesOfPiece = 16384;
-  if (file.size() % kPairBytes != 0 || file.size() < kFewestPairs * kPairBytes) return false;
-  std::int64_t pairs = 0, large = 0;
+// Tokens may begin like another file by chance, if that has a short magic number.
+void require_no_other_file(const ByteSource& file) {
+  const ContentKind kind = content_kind_of(file);
+  if (!kind.is_sure) return;
+  refuse_tokens(file, " is " + kind.what + ", not tokens: " +
+                          (kind.remedy.empty() ? "write tokens as numpy's uint16 with tofile; for text give --data text"
+                                               : kind.remedy));
+}
+
+// What was found in numbers that may all be tokens.
+struct Seen {
+  std::int64_t numbers = 0, positive = 0;
+  std::int64_t large = 0;  // their low 16 bits are more than 3, so they are not another number's high bits
+  bool exceed_16_bits = false;
+};
+
+// False if one is no token: not whole, negative or too large.
+template <typename Number>
+bool add_tokens(std::span<const std::uint8_t> bytes, Seen& seen) {
+  for (std::size_t at = 0; at + sizeof(Number) <= bytes.size(); at += sizeof(Number)) {
+    Number number;
+    std::memcpy(&number, bytes.data() + at, sizeof number);
+    if (!(number >= 0 && number < kMostTokens18Bits)) return false;
+    const auto token = static_cast<std::uint32_t>(number);
+    if (static_cast<Number>(token) != number) return false;
+    ++seen.numbers;
+    seen.positive += token > 0 ? 1 : 0;
+    seen.large += (token & kMostOf16Bits) > 3 ? 1 : 0;
+    seen.exceed_16_bits = seen.exceed_16_bits || token > kMostOf16Bits;
+  }
+  return true;
+}
+
+template <typename Number>
+bool looks_like(const ByteSource& file) {
+  if (file.size() % sizeof(Number) != 0 || file.size() < kFewestBytes) return false;
+  Seen seen;
   std::vector<std::uint8_t> piece(kBytesOfPiece);
-  const std::uint64_t distance = std::max(kBytesOfPiece, file.size() / kPieces / kPairBytes * kPairBytes);
+  const std::uint64_t distance = std::max(kBytesOfPiece, file.size() / kPieces / sizeof(Number) * sizeof(Number));
   for (std::uint64_t at = 0; at < file.size(); at += distance) {
     const std::size_t count = file.read_at(at, piece);
-    for (std::size_t i = 0; i + kPairBytes <= count; i += kPairBytes) {
-      if (piece[i + 2] > 3 || piece[i + 3] != 0) return false;
-      ++pairs;
-      large += piece[i] > 3 || piece[i + 1] != 0 ? 1 : 0;
-    }
+    if (!add_tokens<Number>(std::span(piece).first(count), seen)) return false;
   }
-  return 2 * large > pairs;
+  // Small tokens of 16 bits in pairs may look like numbers of more than 16 bits.
+  const std::int64_t telling = seen.exceed_16_bits ? seen.large : seen.positive;
+  return telling >= kManyTokens || 2 * telling > seen.numbers;
+}
+
+// "numbers of 64 bits", or "" if the file may hold 16 bits. Looks at pieces of the file at even distances. It takes
+// tokens of 16 bits for wider numbers only if they are 0 wherever wider numbers have their high bytes, and not 0 in
+// most of the other places, or in 64 of them.
+std::string kind_of_wide_numbers(const ByteSource& file) {
+  if (looks_like<std::uint64_t>(file)) return "numbers of 64 bits";
+  if (looks_like<double>(file)) return "floating-point numbers of 64 bits";
+  if (looks_like<float>(file)) return "floating-point numbers of 32 bits";
+  return looks_like<std::uint32_t>(file) ? "numbers of 32 bits" : "";
 }
 
 void require_16_bits(const ByteSource& file) {
-  if (!looks_like_32_bits(file)) return;
-  refuse_tokens(
-      file,
-      " looks like numbers of 32 bits; without a header eave reads 16 bits: write them as numpy's "
-      "uint16, or put llm.c's header before them (" +
-          std::to_string(kLlama3Magic) +
-          ", version 7), which says that they have 32 bits. If they have 16, put that of GPT-2 before them (" +
-          std::to_string(kGpt2Magic) + ", version 1)");
+  const std::string kind = kind_of_wide_numbers(file);
+  if (kind.empty()) return;
+  refuse_tokens(file, " looks like " + kind +
+                          "; without a header eave reads 16 bits: write them as numpy's uint16, or as uint32 behind "
+                          "llm.c's header (" +
+                          std::to_string(kLlama3Magic) + ", version 7). If they have 16 bits, put that of GPT-2 (" +
+                          std::to_string(kGpt2Magic) + ", version 1) before them");
 }
 
 }  // namespace
@@ -92,6 +134,7 @@ TokenFormat read_token_format(const ByteSource& file) {
     if (file.size() >= kHeaderBytes && count == begin.size()) return format_behind_header(file, begin);
     refuse_tokens(file, " ends at offset " + std::to_string(file.size()) + ", within llm.c's header" + kGetTokens);
   }
+  require_no_other_file(file);
   require_16_bits(file);
   if (file.size() % 2 == 0) return {0, 2, static_cast<std::int64_t>(file.size() / 2), 0};
   const std::string what = describe_unpacked(file, "name a folder of .bin files that nanoGPT or llm.c wrote");

@@ -133,6 +133,87 @@ TEST_F(Tokens, of_32_bits_without_a_header_are_refused) {
   EXPECT_EQ(open({{"vocabulary-size", "50257"}}).train->classes(), 50257);
 }
 
+Bytes number_bytes(const std::vector<std::int32_t>& tokens, auto as) {
+  Bytes bytes;
+  for (const std::int32_t token : tokens) {
+    const auto number = static_cast<decltype(as)>(token);
+    const auto* const begin = reinterpret_cast<const std::uint8_t*>(&number);
+    bytes.insert(bytes.end(), begin, begin + sizeof number);
+  }
+  return bytes;
+}
+
+TEST_F(Tokens, of_64_bits_or_with_a_point_are_refused) {
+  for (const int vocabulary : {3, 65, 50257, 151936}) {
+    const std::vector<std::int32_t> tokens = some_tokens(5000, 0, vocabulary);
+    const std::pair<Bytes, std::string> cases[] = {{number_bytes(tokens, std::int64_t()), "numbers of 64 bits"},
+                                                   {number_bytes(tokens, 1.0), "floating-point numbers of 64 bits"},
+                                                   {number_bytes(tokens, 1.0F), "floating-point numbers of 32 bits"}};
+    for (const auto& [bytes, words] : cases) {
+      add("train.bin", bytes);
+      expect_refusal(refused({{"vocabulary-size", "65536"}}), ExitCode::kBadData,
+                     {"train.bin looks like " + words, "uint16"});
+    }
+  }
+}
+
+TEST_F(Tokens, of_32_or_64_bits_that_are_small_or_hardly_any_are_refused) {
+  std::vector<std::int32_t> sparse(20000);
+  for (std::size_t i = 0; i < sparse.size(); i += 51) sparse[i] = static_cast<std::int32_t>(i);
+  for (const auto& tokens : {some_tokens(5000, 0, 4), sparse}) {
+    add("train.bin", token_bytes(tokens, 4));
+    expect_refusal(refused({{"vocabulary-size", "50257"}}), ExitCode::kBadData, {"looks like numbers of 32 bits"});
+    add("train.bin", number_bytes(tokens, std::int64_t()));
+    expect_refusal(refused({{"vocabulary-size", "50257"}}), ExitCode::kBadData, {"looks like numbers of 64 bits"});
+  }
+}
+
+TEST_F(Tokens, of_16_bits_are_read_if_most_or_all_are_0) {
+  std::vector<std::int32_t> few(40000), small = some_tokens(40000, 0, 4);
+  for (std::size_t i = 0; i < 160; i += 4) few[i] = 7;
+  few[20001] = 300;
+  std::vector<std::int32_t> sparse(40000);
+  for (std::size_t i = 0; i < sparse.size(); i += 97) sparse[i] = static_cast<std::int32_t>(i);
+  for (const auto& tokens :
+       {std::vector<std::int32_t>(40000), few, sparse, small, std::vector<std::int32_t>(40000, 1)}) {
+    add("train.bin", token_bytes(tokens));
+    EXPECT_EQ(open({{"vocabulary-size", "50257"}}).train->classes(), 50257);
+  }
+}
+
+// An even size, and no number of 16 bits in it that a vocabulary of 65536 tokens lacks.
+TEST_F(Tokens, that_are_files_of_other_programs_are_refused_by_name) {
+  const auto bytes = [](std::string text) {
+    text.resize(2048, text.starts_with('1') ? ' ' : '\1');
+    return Bytes(text.begin(), text.end());
+  };
+  const std::pair<Bytes, std::vector<std::string>> cases[] = {
+      {bytes("\x93NUMPY\1"), {"train.bin is an array of NumPy (.npy), not tokens", "tofile"}},
+      {bytes("PAR1"), {"is a Parquet file, not tokens"}},
+      {bytes("PK\3\4"), {"is a ZIP archive, not tokens", "unzip"}},
+      {gzip(bytes("1 2 3 4\n")), {"is a gzip file that holds text that begins with '1 2 3 4", "--data text"}},
+      {gzip(token_bytes(some_tokens(1000))), {"is a gzip file, not tokens", "gunzip"}},
+      {bytes("1 22 333 4\n"), {"is text that begins with '1 22 333 4'", "--data text", "uint16"}}};
+  for (const auto& [content, words] : cases) {
+    Bytes even = content;
+    if (even.size() % 2 != 0) even.push_back(0);
+    add("train.bin", even);
+    expect_refusal(refused({{"vocabulary-size", "65536"}}), ExitCode::kBadData, words);
+  }
+}
+
+TEST_F(Tokens, that_begin_like_another_file_by_chance_are_read) {
+  const Bytes begins[] = {{0x1f, 0x8b}, {0x1f, 0x8b, 8, 0}, {0, 0, 1, 0}, {'P', '5', ' ', 1}, {0xff, 0xfe}, {'B', 'M'}};
+  for (const Bytes& begin : begins) {
+    Bytes bytes = token_bytes(some_tokens(1000));
+    std::ranges::copy(begin, bytes.begin());
+    add("train.bin", bytes);
+    EXPECT_EQ(open({{"vocabulary-size", "65536"}}).train->classes(), 65536);
+  }
+  add("train.bin", token_bytes(std::vector<std::int32_t>(24, 0x4141)));
+  EXPECT_EQ(open({{"vocabulary-size", "65536"}, {"context", "4"}}).train->classes(), 65536) << "hardly any text";
+}
+
 TEST_F(Tokens, of_fewer_or_of_two_vocabularies_than_their_headers_say_are_refused) {
   write_token_folder(place());
   expect_refusal(refused(kSmall), ExitCode::kUsage,
