@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <string_view>
 
 #include "base/files/content_kind.h"
 #include "base/files/file_errors.h"
@@ -23,11 +25,16 @@ void pass_over_entry(const std::string& name, TextListing& listing) {
   passed.first.push_back(name);
 }
 
-// As git decides: text has no zero byte near its beginning. Text in UTF-16 has.
+// As git decides: text has no zero byte near its beginning. Text in UTF-16 has. Small packed files have none either.
 bool is_text(const FileSource& file) {
-  std::array<std::uint8_t, NotText::kBytesLookedAt> begin;
-  const std::size_t count = file.read_at(0, begin);
-  return std::find(begin.begin(), begin.begin() + static_cast<std::ptrdiff_t>(count), 0) == begin.begin() + count;
+  std::array<std::uint8_t, NotText::kBytesLookedAt> room;
+  const std::span<const std::uint8_t> begin = std::span(room).first(file.read_at(0, room));
+  if (std::ranges::find(begin, 0) != begin.end()) return false;
+  const ContentKind kind = content_kind(begin);
+  if (kind.group == ContentGroup::kPointer)
+    throw Error(ExitCode::kBadData, file.name() + " is " + kind.what + ": " + kind.remedy + ", or remove it");
+  const std::string_view text(reinterpret_cast<const char*>(begin.data()), std::min(begin.size(), kContentBytes));
+  return !kind.is_sure || is_utf8_text(text);
 }
 
 void add_file(const fs::path& path, const std::string& name, TextListing& listing) {

@@ -160,6 +160,24 @@ TEST_F(Texts, pass_over_what_is_no_text_and_say_so) {
     EXPECT_NE(split.note.find(words), std::string::npos) << split.note;
 }
 
+TEST_F(Texts, pass_over_files_of_other_kinds_without_a_zero_byte) {
+  add("good.txt", document_of(1, 100));
+  add("gif.txt", "GIF89a is a format of images. " + document_of(2, 10));
+  add("a.pdf", "%PDF-1.5\n%\xd0\xd4\xc5\xd8\n" + std::string(300, 'x'));
+  add("b.bz2", "BZh91AY&SY\xff\xfe\x80" + std::string(300, '\x81'));
+  add("c.zst", "\x28\xb5\x2f\xfd" + std::string(300, '\x81'));
+  const DataSplit split = open();
+  for (const char* words : {"2 files;", "3 entries that are no text (a.pdf, b.bz2, c.zst)"})
+    EXPECT_NE(split.note.find(words), std::string::npos) << split.note;
+}
+
+TEST_F(Texts, that_are_pointers_of_git_lfs_are_refused) {
+  add("good.txt", document_of(1, 100));
+  add("large.txt", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n");
+  expect_refusal(refused(), ExitCode::kBadData,
+                 {(place() / "large.txt").string() + " is a git-lfs pointer", "run git lfs pull"});
+}
+
 TEST_F(Texts, that_are_not_there_or_too_short_are_refused_with_a_remedy) {
   expect_refusal(refused(), ExitCode::kInputMissing, {"no files of text in " + place().string(), "--data-dir"});
   add("empty.txt", "");
