@@ -54,6 +54,8 @@ std::uint64_t key_of(std::uint32_t node, std::uint8_t byte) { return std::uint64
 
 }  // namespace
 
+bool is_white_space(std::string_view text) { return count_spaces(text) == text.size(); }
+
 AddedTokenSearch::AddedTokenSearch(std::span<const AddedToken> tokens, bool is_normalized,
                                    const std::function<std::string(std::string_view)>& normalize) {
   const auto is_looked_for = [&](const AddedToken& token) { return !token.is_special && !token.content.empty(); };
@@ -102,6 +104,7 @@ void AddedTokenSearch::split(std::string_view text, const Take& take) const {
     if (token->is_special || !is_word) continue;
     const std::size_t begin = token->strips_left ? std::max(begin_of_spaces(text.substr(0, at)), done) : at;
     const std::size_t stop = token->strips_right ? end + count_spaces(text.substr(end)) : end;
+    if (begin >= stop) continue;  // the token before took it as white space
     if (done < begin) take(text.substr(done, begin - done), kNoLabel);
     take(text.substr(begin, stop - begin), token->number);
     done = stop;

@@ -25,6 +25,8 @@ struct AddedToken {
   bool strips_left = false, strips_right = false;  // takes white space beside it
 };
 
+bool is_white_space(std::string_view text);
+
 // A token that stands in a text becomes its number, and what stands between is encoded without it. The leftmost is
 // taken, and of those the longest. Special tokens are never taken, so that no text can hold the end of a document. As
 // in tokenizers with encode_special_tokens, no other token is looked for within a special one.

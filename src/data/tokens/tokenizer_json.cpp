@@ -36,6 +36,11 @@ TokenNumbers added_tokens_in(const json& added, const std::string& name, const T
   return more;
 }
 
+// The token before it may have taken it away.
+bool is_white_space_and_strips_left(const AddedToken& token) {
+  return !token.is_special && token.strips_left && is_white_space(token.content);
+}
+
 std::vector<AddedToken> flags_of_added_tokens(const json& added, const std::string& name) {
   std::vector<AddedToken> tokens;
   for (const json& each : added) {
@@ -147,6 +152,8 @@ TokenizerText parse_tokenizer_json(std::string_view content, const std::string& 
   text.added_tokens = flags_of_added_tokens(member(tokenizer, "added_tokens"), name);
   if (std::ranges::any_of(text.added_tokens, [](const AddedToken& token) { return !token.is_special; }))
     text.newly_read += " added tokens in texts";
+  if (std::ranges::any_of(text.added_tokens, is_white_space_and_strips_left))
+    text.newly_read += " white space that is a token";
   find_ends(tokenizer, name, text);
   if (text.kind == TokenizerText::Kind::kCharacters && !text.falls_back)
     text.unknown = unknown_token(model, name, text.numbers);

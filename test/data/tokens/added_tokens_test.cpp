@@ -35,6 +35,26 @@ TEST_F(Vocabularies, find_added_tokens_in_texts_unless_they_are_special) {
   }
 }
 
+// As tokenizers does, which gives such a token once for all white space around it.
+TEST_F(Vocabularies, find_white_space_that_is_an_added_token_and_takes_more_beside_it_once) {
+  const auto write = [&](const std::string& tokens) {
+    write_text(place() / "tokenizer.json", R"({"added_tokens": [)" + tokens + R"(], "pre_tokenizer": )" + kByteLevel +
+                                               R"(, "model": {"type": "BPE", "vocab": )" + numbers_json({}) +
+                                               R"(, "merges": []}})");
+  };
+  using Tokens = std::vector<std::int32_t>;
+  const std::string line = R"({"id": 256, "content": "\n", "special": false)";
+  write(line + R"(, "lstrip": true, "rstrip": true})");
+  EXPECT_EQ(encode("a\n\nb \n \n c"), (Tokens{'a', 256, 'b', 256, 'c'}));
+  const std::string identity = open_vocabulary(place().string())->identity();
+  EXPECT_TRUE(identity.ends_with(" white space that is a token")) << identity;
+  write(line + R"(, "rstrip": true})");
+  EXPECT_EQ(encode("a\n\nb \n \n c"), (Tokens{'a', 256, 256, 'b', ' ', 256, 256, 'c'}));
+  EXPECT_EQ(open_vocabulary(place().string())->identity().find("white space"), std::string::npos);
+  write(line + R"(, "lstrip": true}, {"id": 257, "content": "<t>", "special": false, "rstrip": true})");
+  EXPECT_EQ(encode("<t> \n\nb"), (Tokens{257, 'b'})) << "tokenizers panics";
+}
+
 TEST_F(Vocabularies, of_gpt2s_kind_put_the_tokens_of_a_post_processor_around_a_text) {
   const std::string added = R"("added_tokens": [{"id": 256, "content": "<s>", "special": true}, )"
                             R"({"id": 257, "content": "</s>", "special": true}, )"

@@ -62,6 +62,8 @@ ADDED = [(" " * count, ["normalized"]) for count in range(2, 9)] + [
     ("start|>", []), ("<n>", ["normalized"]), ("<n> n", ["normalized"]), ("n><n", ["normalized", "special"]), ("e\u0301x", ["normalized"]),
     ("\u212b", []), ("\n\n", []), ("▁▁", []), ("東京", ["normalized"]), ("[L]", ["lstrip"]), ("[R]", ["rstrip"]),
     ("[B]", ["lstrip", "rstrip", "normalized"]), ("word", ["single_word"]), ("wört", ["single_word", "normalized"]), ("[LW", ["lstrip", "single_word"])]
+# Apart from the others, because tokenizers panics if a token takes white space away that a later one begins in.
+BLANKS = [("\n", ["lstrip", "rstrip"]), ("  ", ["lstrip", "rstrip", "normalized"])]
 WITH_ADDED = ["llama3", "qwen2", "smollm", "merged-with-next", "llama2", "mistral", "gemma", "metaspace", "metaspace-never", "unknown-fused"]
 
 
@@ -95,12 +97,12 @@ def finished(tokenizer, kind):
     return written
 
 
-def with_added(written):
+def with_added(written, tokens):
     """The tokenizer, as a file, with these added tokens; those that it has not are numbered behind its own."""
     numbers = dict(written["model"]["vocab"])
     flags = ["single_word", "lstrip", "rstrip", "normalized", "special"]
     added = [dict({"id": numbers.setdefault(content, len(numbers)), "content": content}, **{flag: flag in true for flag in flags})
-             for content, true in ADDED]
+             for content, true in tokens]
     return dict(written, added_tokens=sorted(added, key=lambda token: token["id"]))
 
 
@@ -108,7 +110,8 @@ def main():
     folder, texts = pathlib.Path(sys.argv[1]), [pathlib.Path(path).read_text(encoding="utf-8") for path in sys.argv[2:]]
     for kind in [*OF_BYTES, *OF_CHARACTERS]:
         written = finished(train(kind, texts), kind)
-        files = {kind: written} | ({f"{kind}-added": with_added(written)} if kind in WITH_ADDED else {})
+        files = {kind: written} | ({f"{kind}-added": with_added(written, ADDED)} if kind in WITH_ADDED else {})
+        files |= {f"{kind}-blanks-added": with_added(written, BLANKS)} if kind in ("llama3", "llama2") else {}
         for name, content in files.items():
             (folder / f"{name}.json").write_text(json.dumps(content, ensure_ascii=False))
             print(name)
