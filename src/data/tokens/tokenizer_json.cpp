@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "data/tokens/vocabulary_json.h"
+#include "eave/check.h"
 
 namespace eave {
 namespace {
@@ -15,23 +16,39 @@ constexpr const char* kEndOfText = "<|endoftext|>";
 // Names of the token behind a document, if the file has no template that says it.
 constexpr const char* kEnds[] = {"<|end_of_text|>", "</s>", "<eos>", "<｜end▁of▁sentence｜>"};
 
+std::pair<std::string, std::int32_t> added_token_in(const json& entry, const std::string& name) {
+  const json &content = member(entry, "content"), &id = member(entry, "id");
+  if (!content.is_string() || !id.is_number_unsigned() || id.get<std::uint64_t>() >= kMostTokens)
+    refuse_vocabulary(name, ": an entry of added_tokens has no text and number");
+  return {content.get<std::string>(), id.get<std::int32_t>()};
+}
+
+// tokenizers does not take the number that the file gives to an added token that the model lacks. It counts on from the
+// size of the model's vocabulary, which is not the largest number of one that has gaps.
+void require_next_number(std::int32_t number, std::size_t next, const std::string& token, const std::string& name) {
+  if (static_cast<std::size_t>(number) == next) return;
+  throw Error(ExitCode::kBadData, name + ": its added token " + quoted_token(token) + " has the number " +
+                                      std::to_string(number) + ", but tokenizers gives it " + std::to_string(next) +
+                                      ": let tokenizers write the file again, Tokenizer.from_file(FILE).save(FILE), " +
+                                      "or name another with --vocabulary");
+}
+
 TokenNumbers added_tokens_in(const json& added, const std::string& name, const TokenNumbers& numbers) {
   std::set<std::int32_t> taken;
   for (const auto& [token, number] : numbers) taken.insert(number);
   TokenNumbers more;
   for (const json& each : added) {
-    const json &content = member(each, "content"), &id = member(each, "id");
-    if (!content.is_string() || !id.is_number_unsigned() || id.get<std::uint64_t>() >= kMostTokens)
-      refuse_vocabulary(name, ": an entry of added_tokens has no text and number");
-    const auto number = id.get<std::int32_t>();
-    const auto known = numbers.find(content.get<std::string>());
-    const bool is_new = known == numbers.end() && more.emplace(content.get<std::string>(), number).second;
-    if ((known == numbers.end() ? more.at(content.get<std::string>()) : known->second) != number)
-      refuse_vocabulary(name, " gives two numbers to the token " + quoted_token(content.get<std::string>()));
+    const auto [token, number] = added_token_in(each, name);
+    if (token.empty()) continue;  // tokenizers passes over it
+    const auto known = numbers.find(token);
+    const bool is_new = known == numbers.end() && more.emplace(token, number).second;
+    if ((known == numbers.end() ? more.at(token) : known->second) != number)
+      refuse_vocabulary(name, " gives two numbers to the token " + quoted_token(token));
     if (is_new && !taken.insert(number).second) {
-      refuse_vocabulary(name, " gives the number " + std::to_string(number) + " to two tokens, one of them " +
-                                  quoted_token(content.get<std::string>()));
+      refuse_vocabulary(
+          name, " gives the number " + std::to_string(number) + " to two tokens, one of them " + quoted_token(token));
     }
+    if (is_new) require_next_number(number, numbers.size() + more.size() - 1, token, name);
   }
   return more;
 }

@@ -55,6 +55,35 @@ TEST_F(Vocabularies, find_white_space_that_is_an_added_token_and_takes_more_besi
   EXPECT_EQ(encode("<t> \n\nb"), (Tokens{257, 'b'})) << "tokenizers panics";
 }
 
+// tokenizers counts on from the size of the vocabulary, whatever the file says.
+TEST_F(Vocabularies, with_added_tokens_that_tokenizers_would_number_anew_are_refused) {
+  const auto write = [&](const std::string& tokens, const Words& more = {}) {
+    write_text(place() / "tokenizer.json", R"({"added_tokens": [)" + tokens + R"(], "pre_tokenizer": )" + kByteLevel +
+                                               R"(, "model": {"type": "BPE", "vocab": )" + numbers_json(more) +
+                                               R"(, "merges": []}})");
+  };
+  const auto token = [](int number, const std::string& content) {
+    return R"({"id": )" + std::to_string(number) + R"(, "content": ")" + content + "\"}";
+  };
+  const auto expect = [&](const std::string& content, int number, int right) {
+    expect_refusal(refused(), ExitCode::kBadData,
+                   {"its added token '" + content + "' has the number " + std::to_string(number),
+                    "tokenizers gives it " + std::to_string(right), "save"});
+  };
+  write(token(256, "<a>") + ", " + token(97, "a") + ", " + token(257, "<b>") + ", " + token(256, "<a>"));
+  EXPECT_EQ(open_vocabulary(place().string())->size(), 258);
+  write(token(260, "<a>") + ", " + token(261, "<b>"));
+  expect("<a>", 260, 256);
+  write(token(256, "<a>") + ", " + token(258, "<b>"));
+  expect("<b>", 258, 257);
+  write(token(257, "<b>") + ", " + token(256, "<a>"));
+  expect("<b>", 257, 256);
+  write(token(256, "") + ", " + token(257, "<b>"));
+  expect("<b>", 257, 256);
+  write(token(257, "<t>") + ", " + token(258, "<a>"), {"ab", "<t>"});
+  EXPECT_EQ(open_vocabulary(place().string())->size(), 259) << "in the vocabulary, and the next behind it";
+}
+
 TEST_F(Vocabularies, of_gpt2s_kind_put_the_tokens_of_a_post_processor_around_a_text) {
   const std::string added = R"("added_tokens": [{"id": 256, "content": "<s>", "special": true}, )"
                             R"({"id": 257, "content": "</s>", "special": true}, )"

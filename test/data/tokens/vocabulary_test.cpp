@@ -221,8 +221,8 @@ TEST_F(CutVocabularies, take_words_of_any_length_and_give_up_on_patterns_without
 }
 
 TEST_F(CutVocabularies, have_other_identities_and_ends_than_gpt2s) {
-  const std::string added = R"(, "added_tokens": [{"id": 270, "content": "<s>", "special": true}, )"
-                            R"({"id": 271, "content": "</s>", "special": true}])";
+  const std::string added = R"(, "added_tokens": [{"id": 261, "content": "<s>", "special": true}, )"
+                            R"({"id": 262, "content": "</s>", "special": true}])";
   const auto open = [&] { return open_vocabulary(place().string()); };
   write("");
   const std::string without = open()->identity();
@@ -230,7 +230,7 @@ TEST_F(CutVocabularies, have_other_identities_and_ends_than_gpt2s) {
   EXPECT_NE(open()->describe().find("without a token between files"), std::string::npos);
   write("", added);
   EXPECT_NE(open()->identity(), without);
-  EXPECT_EQ(open()->separator(), 271);
+  EXPECT_EQ(open()->separator(), 262);
   EXPECT_EQ(open()->opening(), kNoLabel);
   EXPECT_NE(open()->describe().find("with </s> behind each file"), std::string::npos);
   write(
@@ -238,9 +238,9 @@ TEST_F(CutVocabularies, have_other_identities_and_ends_than_gpt2s) {
       added +
           R"(, "post_processor": {"type": "Sequence", "processors": [{"type": "ByteLevel"}, )"
           R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<s>"}}, {"Sequence": {"id": "A"}}]}]})");
-  EXPECT_EQ(open()->opening(), 270);
-  EXPECT_EQ(open()->separator(), 271);
-  EXPECT_EQ(open()->size(), 272);
+  EXPECT_EQ(open()->opening(), 261);
+  EXPECT_EQ(open()->separator(), 262);
+  EXPECT_EQ(open()->size(), 263);
   EXPECT_NE(open()->describe().find("with <s> before and </s> behind each file"), std::string::npos);
 }
 
