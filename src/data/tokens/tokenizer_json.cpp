@@ -159,7 +159,7 @@ std::int32_t unknown_token(const json& model, const std::string& name, const Tok
 TokenizerText parse_tokenizer_json(std::string_view content, const std::string& name) {
   const json tokenizer = parse_large_json(content, name);
   if (!tokenizer.is_object() || !tokenizer.contains("model"))
-    refuse_vocabulary(name, " is no tokenizer.json: it has no model");
+    refuse_vocabulary(name, std::string(" is no tokenizer.json: it has no model. ") + kWriteTokenizerJson);
   TokenizerText text;
   read_kind(tokenizer, name, text);
   const json& model = member(tokenizer, "model");

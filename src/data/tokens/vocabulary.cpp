@@ -7,7 +7,6 @@
 #include "base/hash.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
-#include "data/files/byte_source.h"
 #include "data/tokens/vocabulary_json.h"
 #include "data/tokens/vocabulary_kinds.h"
 #include "eave/check.h"
@@ -16,8 +15,6 @@ namespace eave {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::uint64_t kLargestVocabularyFile = std::uint64_t{1} << 28;
 
 class ByteVocabulary final : public Vocabulary {
  public:
@@ -29,16 +26,6 @@ class ByteVocabulary final : public Vocabulary {
   }
   std::string bytes_of(std::int32_t token) const override { return {static_cast<char>(token)}; }
 };
-
-std::string read_vocabulary_file(const fs::path& path) {
-  const FileSource file(path);
-  if (file.size() > kLargestVocabularyFile)
-    throw Error(ExitCode::kBadData, file.name() + " has " + count_text(static_cast<std::int64_t>(file.size()), "byte") +
-                                        ", too many for a vocabulary: name another with --vocabulary");
-  std::string text(file.size(), '\0');
-  text.resize(file.read_at(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}));
-  return text;
-}
 
 PairMerges merges_of(const VocabularyText& text, const std::string& numbers_name, const std::string& merges_name) {
   PairMerges merges;
@@ -89,12 +76,8 @@ void require_whole_merges(const VocabularyText& text, const std::string& numbers
   std::unordered_set<std::string> made;
   for (int byte = 0; byte < 256; ++byte) made.insert(letter_of_byte(static_cast<std::uint8_t>(byte)));
   for (const auto& [left, right] : text.merges) made.insert(left + right);
-  const auto is_in = [](const std::string& token, char open, char close) {
-    return token.starts_with(open) && token.ends_with(close);
-  };
   std::int64_t others = 0;
-  for (const auto& [token, number] : text.numbers)
-    others += made.contains(token) || is_in(token, '<', '>') || is_in(token, '[', ']') ? 0 : 1;
+  for (const auto& [token, number] : text.numbers) others += made.contains(token) || is_in_brackets(token) ? 0 : 1;
   if (others > std::max(kMostOthers, static_cast<std::int64_t>(text.numbers.size() / 100)))
     refuse_vocabulary(merges_name,
                       " lacks merges for " + count_text(others, "token") + " of " + numbers_name + ": it may be cut");
@@ -146,7 +129,8 @@ std::unique_ptr<Vocabulary> open_vocabulary(const std::string& choice) {
       return open_two_files(place / numbers, place / merges);
   }
   throw Error(ExitCode::kInputMissing, "--vocabulary " + choice + " holds no vocabulary: expected tokenizer.json, or " +
-                                           "encoder.json and vocab.bpe, or vocab.json and merges.txt");
+                                           "encoder.json and vocab.bpe, or vocab.json and merges.txt. " +
+                                           kWriteTokenizerJson);
 }
 
 }  // namespace eave

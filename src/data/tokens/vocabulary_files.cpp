@@ -4,7 +4,9 @@
 #include <set>
 
 #include "base/formats/strict_json.h"
+#include "base/options/number_text.h"
 #include "base/printable.h"
+#include "data/files/byte_source.h"
 #include "data/tokens/vocabulary_json.h"
 #include "eave/check.h"
 
@@ -12,6 +14,17 @@ namespace eave {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::uint64_t kLargestVocabularyFile = std::uint64_t{1} << 28;
+
+// Merges are text, and all else is JSON.
+void require_text_or_json(const ByteSource& file) {
+  const ContentKind kind = content_kind_of(file, ContentGroup::kWebPage);
+  const bool may_be_right = kind.group == ContentGroup::kUnknown || kind.group == ContentGroup::kText ||
+                            kind.group == ContentGroup::kEmpty || kind.what == kJsonContent;
+  if (!may_be_right)
+    throw Error(ExitCode::kBadData, file.name() + " is no vocabulary; " + describe_content(kind, kWriteTokenizerJson));
+}
 
 std::pair<std::string, std::string> pair_in(std::string_view line, const std::string& name, const std::string& place) {
   const std::size_t space = line.find(' ');
@@ -36,7 +49,22 @@ void refuse_kind(const std::string& name, const std::string& what) {
                   "byte_fallback or unk_token (Llama 2, Mistral, Gemma): name another with --vocabulary");
 }
 
+std::string read_vocabulary_file(const std::filesystem::path& path) {
+  const FileSource file(path);
+  if (file.size() > kLargestVocabularyFile)
+    throw Error(ExitCode::kBadData, file.name() + " has " + count_text(static_cast<std::int64_t>(file.size()), "byte") +
+                                        ", too many for a vocabulary: name another with --vocabulary");
+  require_text_or_json(file);
+  std::string text(file.size(), '\0');
+  text.resize(file.read_at(0, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()}));
+  return text;
+}
+
 std::string quoted_token(const std::string& token) { return "'" + printable(token.substr(0, 80)) + "'"; }
+
+bool is_in_brackets(std::string_view token) {
+  return (token.starts_with('<') && token.ends_with('>')) || (token.starts_with('[') && token.ends_with(']'));
+}
 
 json parse_large_json(std::string_view text, const std::string& name) {
   if (is_too_nested(text)) refuse_vocabulary(name, " nests too deep for a vocabulary");
@@ -111,6 +139,7 @@ TokenNumbers parse_token_numbers(std::string_view text, const std::string& name)
 
 std::vector<std::pair<std::string, std::string>> parse_merges(std::string_view text, const std::string& name) {
   std::vector<std::pair<std::string, std::string>> merges;
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);  // a byte order mark
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
     std::string_view line = text.substr(0, end);

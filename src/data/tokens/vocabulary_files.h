@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,7 +25,11 @@ struct VocabularyText {
 
 inline constexpr std::int32_t kMostTokens = 1 << 24;  // batches hold tokens as floats
 
-// All of these throw Error(kBadData), which begins with `name`, the path of the file.
+// The content of a file. Throws Error: kInputMissing, or kBadData if it is too large, or of another kind by its first
+// bytes, such as a pointer of git-lfs.
+std::string read_vocabulary_file(const std::filesystem::path& path);
+
+// These throw Error(kBadData), which begins with `name`, the path of the file.
 // encoder.json or vocab.json: one object of names and numbers.
 TokenNumbers parse_token_numbers(std::string_view json, const std::string& name);
 // vocab.bpe or merges.txt: a pair on each line, behind a first line "#version: 0.2".

@@ -12,6 +12,11 @@
 
 namespace eave {
 
+// For messages: how to get a file that eave reads.
+inline constexpr const char* kWriteTokenizerJson =
+    "AutoTokenizer.from_pretrained(MODEL).save_pretrained(FOLDER) of Hugging Face's transformers writes a "
+    "tokenizer.json";
+
 // Throws Error(kBadData): the file is damaged.
 [[noreturn]] void refuse_vocabulary(const std::string& name, const std::string& what);
 
@@ -20,6 +25,9 @@ namespace eave {
 
 // For messages: in quotes, printable and cut to 80 bytes.
 std::string quoted_token(const std::string& token);
+
+// As special tokens are: <|endoftext|> or [PAD].
+bool is_in_brackets(std::string_view token);
 
 // Parses JSON in which no object has a name twice. The strict parser of base does not take as many names.
 nlohmann::json parse_large_json(std::string_view text, const std::string& name);

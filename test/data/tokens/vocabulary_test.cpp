@@ -149,6 +149,32 @@ TEST_F(Vocabularies, of_which_half_the_merges_are_missing_are_refused) {
                  {"vocab.bpe lacks merges for 51 tokens of " + (place() / "encoder.json").string(), "may be cut"});
 }
 
+TEST_F(Vocabularies, that_are_files_of_other_kinds_are_refused_by_name) {
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+  const auto expect = [&](const std::string& name, const std::string& content, const Words& words) {
+    write_text(place() / name, content);
+    expect_refusal(refused(name), ExitCode::kBadData, words);
+  };
+  const std::string piece = std::string("\n\x0e\n\x05<unk>\x15\0\0\0\0\x18\2", 16);
+  expect("tokenizer.model", piece + piece, {"a model of SentencePiece", "save_pretrained", "writes a tokenizer.json"});
+  expect("cl100k.tiktoken", "IQ== 0\nIg== 1\n", {"tiktoken", "save_pretrained", "writes a tokenizer.json"});
+  expect("tokenizer.json", pointer, {"tokenizer.json", "it is a git-lfs pointer", "run git lfs pull"});
+  const Bytes packed = gzip({'{', '"', 'a', '"', ':', '1', '}'});
+  expect("tokenizer.json", std::string(packed.begin(), packed.end()), {"it is a gzip file", "gunzip"});
+  expect("tokenizer.json", "<!DOCTYPE html><html>", {"it is an HTML page", "get the file again"});
+  expect("tekken.json", R"({"config": {}, "vocab": []})", {"it has no model", "writes a tokenizer.json"});
+  std::filesystem::remove(place() / "tokenizer.json");
+  write_gpt2(numbers_json(kMore), pointer);
+  expect_refusal(refused(), ExitCode::kBadData, {"vocab.bpe", "it is a git-lfs pointer", "run git lfs pull"});
+}
+
+TEST_F(Vocabularies, may_have_merges_behind_a_byte_order_mark) {
+  for (const char* merges : {kMerges, "a b\nb c\nab c\na a\n"}) {
+    write_gpt2("\xef\xbb\xbf" + numbers_json(kMore), std::string("\xef\xbb\xbf") + merges);
+    EXPECT_EQ(encode("abc aab"), (std::vector<std::int32_t>{257, ' ', 'a', 256}));
+  }
+}
+
 TEST_F(Vocabularies, may_end_lines_as_windows_does) {
   write_gpt2(numbers_json(kMore), kMerges);
   const std::vector<std::int32_t> wanted = encode("abc aab");
