@@ -84,6 +84,7 @@ void require_whole_merges(const VocabularyText& text, const std::string& numbers
 }
 
 std::unique_ptr<Vocabulary> open_two_files(const fs::path& numbers, const fs::path& merges) {
+  if (numbers.filename() == "vocab.json") require_gpt2_files(numbers.parent_path());  // only GPT-2 has encoder.json
   const std::string first = read_vocabulary_file(numbers), second = read_vocabulary_file(merges);
   TokenizerText text;
   text.numbers = parse_token_numbers(first, numbers.string());

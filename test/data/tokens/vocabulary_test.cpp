@@ -149,6 +149,39 @@ TEST_F(Vocabularies, of_which_half_the_merges_are_missing_are_refused) {
                  {"vocab.bpe lacks merges for 51 tokens of " + (place() / "encoder.json").string(), "may be cut"});
 }
 
+TEST_F(Vocabularies, of_two_files_that_another_tokenizer_reads_are_refused) {
+  write_text(place() / "vocab.json", numbers_json(kMore));
+  write_text(place() / "merges.txt", kMerges);
+  const auto expect = [&](const std::string& tokenizer, const std::string& model, const std::string& words) {
+    write_text(place() / "tokenizer_config.json", tokenizer);
+    write_text(place() / "config.json", model);
+    SCOPED_TRACE(tokenizer + " " + model);
+    if (words.empty()) {
+      EXPECT_EQ(encode("abc"), (std::vector<std::int32_t>{257}));
+    } else {
+      expect_refusal(refused(), ExitCode::kBadData, {place().string(), words, "save_pretrained"});
+    }
+  };
+  const std::string gpt2 = R"({"tokenizer_class": "GPT2Tokenizer"})";
+  for (const char* model : {"gpt2", "gpt_neo", "gptj", "llama"})
+    expect("{}", R"({"model_type": ")" + std::string(model) + "\"}", "");
+  expect(gpt2, R"({"model_type": "opt"})", "");
+  expect(R"({"tokenizer_class": "GPT2TokenizerFast", "add_bos_token": false, "add_prefix_space": null})", "{}", "");
+  expect(R"({"tokenizer_class": "Qwen2Tokenizer"})", "{}", "tokenizer_config.json names Qwen2Tokenizer");
+  expect(R"({"tokenizer_class": "RobertaTokenizer"})", R"({"model_type": "gpt2"})", "names RobertaTokenizer");
+  expect("{}", R"({"model_type": "qwen2"})", "config.json names qwen2");
+  expect("{}", R"({"model_type": "opt"})", "config.json names opt");
+  expect("{}", R"({"model_type": "gpt2", "tokenizer_class": "CodeGenTokenizer"})", "names CodeGenTokenizer");
+  expect(R"({"tokenizer_class": "GPT2Tokenizer", "add_bos_token": true})", "{}", "has add_bos_token");
+  expect(R"({"tokenizer_class": "GPT2Tokenizer", "add_prefix_space": true})", "{}", "has add_prefix_space");
+  write_text(place() / "added_tokens.json", R"({"[PAD]": 261, "<|x|>": 262})");
+  expect(gpt2, "{}", "");
+  write_text(place() / "added_tokens.json", R"({"[PAD]": 261, "  ": 262})");
+  expect(gpt2, "{}", "added_tokens.json has '  '");
+  write_gpt2(numbers_json(kMore), kMerges);
+  EXPECT_EQ(encode("abc"), (std::vector<std::int32_t>{257})) << "only GPT-2 has encoder.json";
+}
+
 TEST_F(Vocabularies, that_are_files_of_other_kinds_are_refused_by_name) {
   const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
   const auto expect = [&](const std::string& name, const std::string& content, const Words& words) {
