@@ -14,6 +14,7 @@ using SeedStudentsT =
 
 constexpr double kLevel = 0.05, kPower = 0.8;
 constexpr std::size_t kMostSeeds = 1000;
+constexpr double kRoundingOfMeans = 1e-12;  // relative
 
 double upper_quantile(double freedom, double tail) {
   return boost::math::quantile(boost::math::complement(SeedStudentsT(freedom), tail));
@@ -51,7 +52,9 @@ std::optional<std::vector<double>> by_seeds_of(const SeededValues& a, const Seed
 bool rise_together(const std::vector<double>& a, const std::vector<double>& b) {
   if (a.size() < 3) return false;
   const Moments of_a = moments_of(a, 0), of_b = moments_of(b, 0);
-  const auto is_rounding = [](const Moments& of) { return of.variance <= 1e-24 * of.mean * of.mean; };
+  const auto is_rounding = [](const Moments& of) {
+    return std::sqrt(of.variance) <= kRoundingOfMeans * std::abs(of.mean);
+  };
   if (is_rounding(of_a) || is_rounding(of_b)) return false;  // equal values scatter by what their sum was rounded to
   double both = 0;
   for (std::size_t i = 0; i < a.size(); ++i) both += (a[i] - of_a.mean) * (b[i] - of_b.mean);
@@ -100,21 +103,30 @@ struct Test {
   }
 };
 
-Test test_of(const SeededValues& best, const SeededValues& other, double resolution) {
-  const double least = resolution * resolution / 12;  // the variance of what rounding to the resolution hides
+// The mean of equal values depends on their number in the last bits. So this is the least difference of means that
+// says anything. A logarithm has the relative error of its value.
+double rounding_of(const Moments& best, const Moments& other, bool is_ratio) {
+  const double scale = std::max(std::abs(best.mean), std::abs(other.mean));
+  return kRoundingOfMeans * (is_ratio ? std::max(scale, 1.0) : scale);
+}
+
+// The values are on the scale of the test.
+Test test_of(const SeededValues& best, const SeededValues& other, const MeasureKind& kind) {
+  const double least = kind.resolution * kind.resolution / 12;  // the variance of what rounding to the resolution hides
   const auto partners = by_seeds_of(best, other);
   Test test;
+  test.first = moments_of(best.values, least);
+  test.second = moments_of(other.values, least);
+  test.mean = test.first.mean - test.second.mean;
+  const double rounding = rounding_of(test.first, test.second, kind.is_ratio);
   if (partners && rise_together(best.values, *partners)) {
     std::vector<double> differences;
     for (std::size_t i = 0; i < best.values.size(); ++i) differences.push_back(best.values[i] - (*partners)[i]);
     test.is_paired = true;
     test.first = test.second = moments_of(differences, 2 * least);
     test.mean = test.first.mean;
-    return test;
   }
-  test.first = moments_of(best.values, least);
-  test.second = moments_of(other.values, least);
-  test.mean = test.first.mean - test.second.mean;
+  if (std::abs(test.mean) <= rounding) test.mean = 0;
   return test;
 }
 
@@ -192,7 +204,7 @@ Ranking rank_methods(const std::vector<SeededValues>& methods, const MeasureKind
     Contrast contrast;
     contrast.other = ranking.order[i];
     contrast.is_known = best.values.size() > 1 && other.values.size() > 1;
-    tests.push_back(test_of(best, other, kind.resolution));
+    tests.push_back(test_of(best, other, kind));
     if (contrast.is_known) {
       contrast.is_paired = tests.back().is_paired;
       contrast.effect = tests.back().mean;

@@ -132,6 +132,21 @@ TEST(Significance, gives_each_contrast_an_interval_that_agrees_with_its_p) {
   }
 }
 
+// The mean of ten equal logarithms differs from that of two in the last bit.
+TEST(Significance, does_not_tell_equal_values_apart) {
+  for (const double value : {50.0, 1e8, 0.3, 1.0}) {
+    for (const bool is_ratio : {false, true}) {
+      const SeededValues few = with_seeds("", {value, value});
+      const Ranking ranking =
+          rank_methods({few, with_seeds("", std::vector<double>(10, value))}, {.is_ratio = is_ratio});
+      EXPECT_FALSE(ranking.has_first()) << value;
+      EXPECT_EQ(ranking.contrasts.at(0).p, 1) << value;
+      EXPECT_EQ(ranking.contrasts.at(0).effect, is_ratio ? 1 : 0) << value;
+    }
+  }
+  EXPECT_TRUE(rank_methods({with_seeds("", {50, 50}), with_seeds("", {50.001, 50.001})}, {}).has_first());
+}
+
 TEST(Significance, knows_nothing_of_single_runs) {
   const Ranking ranking = rank_methods({{{"1"}, {0.9}}, kB}, {});
   EXPECT_EQ(ranking.order.front(), 0u);
