@@ -38,20 +38,38 @@ std::string count_of(double count, const std::string& one) {
   return number_text(count) + " " + one + (count == 1 ? "" : "s");
 }
 
-std::string budget_of(const Members& cell, const std::vector<RunRecord>& runs) {
-  constexpr double kAlikeSamples = 0.01, kAlike = 0.05;
+// Whether the budget is a number of samples or tokens, or so small a part of an epoch that samples say more.
+bool is_in_samples(const RunRecord& run) {
+  constexpr double kFewEpochs = 0.1;
+  const auto budget = budget_without_epochs(run.settings);
+  const bool is_counted = budget && (budget->first == "max-samples" || budget->first == "max-tokens");
+  return is_counted || run.train_samples == 0 || run.summary->epochs < kFewEpochs;
+}
+
+std::string length_text(const Comparison& comparison, const RunRecord& run) {
+  if (is_in_samples(run)) return samples_text(comparison, static_cast<double>(run.summary->samples));
+  return count_of(std::round(100 * run.summary->epochs) / 100, "epoch");
+}
+
+constexpr double kAlike = 0.05;
+
+// A run checks its budget 20 times per epoch, so it ends a little later than the budget. One that has another end too
+// may be far from it.
+bool spent_it(const Members& cell, std::optional<Estimate> Variant::*measure, double budget) {
+  return budget > 0 && std::ranges::all_of(cell, [&](const Variant* variant) {
+           return variant->*measure && std::abs((variant->*measure)->mean - budget) <= kAlike * budget;
+         });
+}
+
+std::string budget_of(const Members& cell, const Comparison& comparison) {
+  constexpr double kAlikeSamples = 0.01;
   const Variant& first = *cell.front();
-  if (relative_spread(cell, &Variant::samples) <= kAlikeSamples) {
-    const RunRecord& run = runs[first.finished.front()];
-    if (run.train_samples == 0) return "after " + count_of(static_cast<double>(run.summary->samples), "sample");
-    const double epochs = run.summary->epochs;
-    return "after " + count_of(std::round(100 * epochs) / 100, "epoch");
-  }
-  // A run checks its budget 20 times per epoch, so it ends a little later than the budget.
-  if (const std::string time = shared_setting(cell, "stop-after-time"); !time.empty()) return "after " + time;
-  if (const std::string bytes = shared_setting(cell, "stop-after-bytes"); !bytes.empty()) {
+  if (relative_spread(cell, &Variant::samples) <= kAlikeSamples)
+    return "after " + length_text(comparison, comparison.runs[first.finished.front()]);
+  const std::string time = shared_setting(cell, "stop-after-time"), bytes = shared_setting(cell, "stop-after-bytes");
+  if (spent_it(cell, &Variant::seconds, read_seconds(time).value.value_or(0))) return "after " + time;
+  if (spent_it(cell, &Variant::bytes_per_rank, static_cast<double>(read_bytes(bytes).value.value_or(0))))
     return "after " + bytes + " sent by a rank";
-  }
   if (relative_spread(cell, &Variant::seconds) <= kAlike) return "after " + format("%.3g s", first.seconds->mean);
   if (relative_spread(cell, &Variant::bytes_per_rank) <= kAlike) return "after the same bytes per rank";
   return "";
@@ -103,6 +121,12 @@ MeasuredRanking rank_by(const Comparison& comparison, const Members& cell, const
 
 }  // namespace
 
+std::string samples_text(const Comparison& comparison, double samples) {
+  const bool are_tokens = comparison.tokens_per_sample > 0;
+  const double count = samples * static_cast<double>(are_tokens ? comparison.tokens_per_sample : 1);
+  return format("%.0f", count) + (are_tokens ? " token" : " sample") + (count == 1 ? "" : "s");
+}
+
 const std::vector<NamedMeasure>& named_measures() {
   static const std::vector<NamedMeasure> kMeasures = {
       {"accuracy", Measure::kScore, &Variant::accuracy},
@@ -126,7 +150,7 @@ std::vector<MethodCell> rank_cells(const Comparison& comparison) {
     if (variants.size() < 2) continue;
     Members members;
     for (const std::size_t variant : variants) members.push_back(&comparison.variants[variant]);
-    MethodCell cell{variants, budget_of(members, comparison.runs), {}};
+    MethodCell cell{variants, budget_of(members, comparison), {}};
     for (const NamedMeasure& named : named_measures())
       cell.by[named.measure] = rank_by(comparison, members, cell, named);
     cells.push_back(cell);

@@ -49,6 +49,9 @@ enum class Standing {
 // The cells with two variants or more, most ranks first. The variants must be measured.
 std::vector<MethodCell> rank_cells(const Comparison& comparison);
 
+// "640 samples"; of text "40960 tokens".
+std::string samples_text(const Comparison& comparison, double samples);
+
 // How the variant with this index stands by a measure within its cell.
 Standing standing_of(const Comparison& comparison, std::size_t variant, Measure measure);
 

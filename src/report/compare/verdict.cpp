@@ -159,18 +159,11 @@ std::string score_sentence(const Field& field) {
          behind;
 }
 
-// "640 samples", "40960 tokens"
-std::string samples_text(const Comparison& comparison, const Variant& variant) {
-  const bool are_tokens = comparison.tokens_per_sample > 0;
-  const double count = variant.samples->mean * static_cast<double>(are_tokens ? comparison.tokens_per_sample : 1);
-  return format("%.0f", count) + (are_tokens ? " tokens" : " samples");
-}
-
 std::string different_budgets(const Field& field) {
   std::string text;
   for (std::size_t i = 0; i < field.cell.variants.size(); ++i) {
     const Variant& variant = field.variant(i);
-    text += (text.empty() ? "" : ", ") + variant.method + " " + samples_text(field.comparison, variant) + " in " +
+    text += (text.empty() ? "" : ", ") + variant.method + " " + samples_text(field.comparison, variant.samples->mean) + " in " +
             decimal_text(variant.seconds->mean, 1) + " s";
   }
   return text;
@@ -257,7 +250,7 @@ std::string one_rank_sentence(const Comparison& comparison, const Variant& like)
   if (!best) return "";
   const Style style = style_of(comparison.metric, best->accuracy->mean);
   return "One rank alone had " + test_score(comparison.metric, best->accuracy->mean) + " (" + best->method +
-         ", batch " + number_text(best->batch_per_rank) + ", " + samples_text(comparison, *best) + " in " +
+         ", batch " + number_text(best->batch_per_rank) + ", " + samples_text(comparison, best->samples->mean) + " in " +
          decimal_text(best->seconds->mean, 1) + " s, " + certainty(*best->accuracy, style) + ").";
 }
 

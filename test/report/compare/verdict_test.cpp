@@ -94,17 +94,57 @@ TEST(Verdict, takes_equal_seconds_or_bytes_for_equal_budgets) {
   expect_parts(verdict(place).at(0), {"80.00 % test accuracy after 8 s, 20.00 points more"});
 }
 
-// Runs with such a budget end with the first evaluation after it is used up.
-TEST(Verdict, takes_a_time_and_bytes_that_all_were_given_for_equal_budgets) {
-  for (const auto& [option, value, words] :
-       {std::array{"stop-after-time", "6s", "after 6s,"}, {"stop-after-bytes", "1GB", "after 1GB sent by a rank,"}}) {
+// Runs check such a budget now and then, so they end a little later than it says.
+TEST(Verdict, takes_a_time_and_bytes_that_all_have_spent_for_equal_budgets) {
+  struct Case {
+    const char *option, *value;
+    double seconds, others_seconds;
+    std::int64_t bytes, others_bytes;
+    const char* words;
+  };
+  for (const Case& one :
+       {Case{"stop-after-time", "6s", 6.05, 6.3, 0, 0, "80.00 % test accuracy after 6s,"},
+        Case{"stop-after-time", "6s", 6.1, 0.9, 0, 0, "name no winner, for budgets differ"},
+        Case{"stop-after-bytes", "1GB", 7, 9, 1000000000, 1040000000, "test accuracy after 1GB sent by a rank,"},
+        Case{"stop-after-bytes", "1GB", 7, 9, 1000000000, 200000000, "name no winner, for budgets differ"}}) {
     const MadeRuns place;
-    make_run(place, "a", {.accuracies = {0.8}, .seconds = 7, .settings = {{option, value}}});
+    const std::map<std::string, std::string> settings = {{one.option, one.value}};
+    make_run(place, "a", {.accuracies = {0.8}, .seconds = one.seconds, .bytes = one.bytes, .settings = settings});
     make_run(place, "b",
-             {.communicator = "easgd", .accuracies = {0.6}, .seconds = 9, .epochs = 3, .settings = {{option, value}}});
-    const std::string sentence = verdict(place).at(0);
-    expect_parts(sentence, {std::string("80.00 % test accuracy ") + words});
+             {.communicator = "easgd",
+              .accuracies = {0.6},
+              .seconds = one.others_seconds,
+              .epochs = 3,
+              .bytes = one.others_bytes,
+              .settings = settings});
+    expect_parts(verdict(place).at(0), {one.words});
   }
+}
+
+// The words for a run of so many samples of a large training set, or of windows of 64 tokens.
+std::string length_of(std::int64_t samples, std::int64_t tokens, std::map<std::string, std::string> settings) {
+  const MadeRuns place;
+  make_seeds(place, "a", {.accuracies = {0.4, 0.8}, .tokens_per_sample = tokens}, 2, 0.01);
+  make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.4, 0.6}, .tokens_per_sample = tokens}, 2, 0.01);
+  RunList runs = read_made(place);
+  for (RunRecord& run : runs.runs) {
+    run.train_samples = 6000000;
+    run.summary->samples = samples;
+    run.summary->epochs = static_cast<double>(samples) / 6e6;
+    run.settings.insert(settings.begin(), settings.end());
+    if (settings.contains("max-samples") || settings.contains("max-tokens")) run.settings["epochs"] = "1000000";
+  }
+  const std::string sentence = compare_runs(std::move(runs), {}).verdict.at(0);
+  const std::size_t from = sentence.find(" after ");
+  return sentence.substr(from + 1, sentence.find(" (", from) - from - 1);
+}
+
+TEST(Verdict, counts_samples_or_tokens_of_less_than_a_tenth_of_an_epoch) {
+  EXPECT_EQ(length_of(6000, 0, {}), "after 6000 samples");
+  EXPECT_EQ(length_of(6000, 64, {}), "after 384000 tokens");
+  EXPECT_EQ(length_of(960000, 64, {}), "after 0.16 epochs");
+  EXPECT_EQ(length_of(12000000, 0, {{"max-samples", "12000000"}}), "after 12000000 samples");
+  EXPECT_EQ(length_of(1200000, 64, {{"max-tokens", "76800000"}}), "after 76800000 tokens");
 }
 
 TEST(Verdict, of_each_number_of_ranks_begins_with_the_most_and_ends_with_one_rank_alone) {
