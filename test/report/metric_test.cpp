@@ -145,7 +145,7 @@ TEST(MetricVerdict, names_the_method_with_the_lower_value_as_winner) {
             "With one rank and batch 10, easgd won: test perplexity 17.10 after 1 epoch (95 % interval 16.85 to 17.35, "
             "3 seeds), 1.00 less than allreduce (1.00 to 1.00, p < 0.001).");
   EXPECT_EQ(comparison.target->accuracy, 18.2);
-  EXPECT_EQ(comparison.target->chosen_by, "the lowest that every run of every chosen variant reached");
+  EXPECT_EQ(comparison.target->chosen_by, "the lowest that every finished run of every chosen variant reached");
   EXPECT_NE(comparison.verdict.at(1).find("easgd was the fastest to test perplexity 18.2"), std::string::npos)
       << comparison.verdict.at(1);
 }

@@ -259,7 +259,7 @@ Comparison compare_runs(RunList list, std::optional<double> target) {
     comparison.target = {*target, "--target"};
   } else if (const auto common = common_target(comparison.metric, comparison.variants, comparison.runs)) {
     const std::string best = comparison.metric.lower_is_better ? "the lowest" : "the highest";
-    comparison.target = {*common, best + " that every run of every chosen variant reached"};
+    comparison.target = {*common, best + " that every finished run of every chosen variant reached"};
   }
   if (comparison.target) measure_to_target(comparison.variants, comparison.runs, comparison.target->accuracy);
   comparison.cells = rank_cells(comparison);

@@ -100,6 +100,7 @@ Bar bar_of(const Members& cell, const MethodCell& facts, Measure measure, const 
     if (std::ranges::any_of(cell, stops)) return Bar::kStoppedAtScore;
     if (facts.budget.empty()) return Bar::kDifferentBudgets;
   }
+  if (!ranking.order.empty() && !cell[ranking.order.front()]->lost.empty()) return Bar::kLostRuns;
   if (std::ranges::any_of(cell, &Variant::are_copies)) return Bar::kCopies;
   if (std::ranges::any_of(cell, [](const Variant* variant) { return variant->evaluations < 2; }))
     return Bar::kOneEvaluation;

@@ -19,6 +19,7 @@ enum class Measure { kScore, kSeconds, kSamplesPerSecond, kBytes, kSecondsToTarg
 // Why no method is said to be first, whatever the values.
 enum class Bar {
   kNone,
+  kLostRuns,          // a run of the best method diverged or failed, so its mean is that of those that did well
   kCopies,            // some method's runs are copies of one another (copies.h)
   kOneEvaluation,     // some method's run was evaluated once
   kDifferentBudgets,  // scores at the ends of runs of different length

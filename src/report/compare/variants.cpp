@@ -191,6 +191,7 @@ std::vector<Variant> group_runs(const std::vector<RunRecord>& runs) {
     Variant& variant = groups.try_emplace(settings[i], begin_variant(runs[i], settings[i])).first->second;
     variant.runs.push_back(i);
     if (runs[i].end == RunEnd::kFinished) variant.finished.push_back(i);
+    if (runs[i].end == RunEnd::kDiverged || runs[i].end == RunEnd::kFailed) variant.lost.push_back(i);
   }
   std::vector<Variant> variants;
   for (auto& [unused, variant] : groups) variants.push_back(std::move(variant));

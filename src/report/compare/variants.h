@@ -38,6 +38,7 @@ struct Variant {
   double batch_per_rank = 0, total_batch = 0;  // total_batch is summed over workers
   double learning_rate = 0;
   std::vector<std::size_t> runs, finished;  // indices
+  std::vector<std::size_t> lost;            // those that diverged or failed
   bool are_copies =
       false;            // finished runs have several seeds and the same numbers: the program seems to ignore the seed
   bool chosen = false;  // represents its method: the best of the variants that differ in the learning rate

@@ -1,12 +1,11 @@
 // Implements verdict_of of report/compare/comparison.h.
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <utility>
 
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "report/compare/comparison.h"
+#include "report/compare/lost_runs.h"
 #include "report/compare/rankings.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
@@ -76,8 +75,8 @@ struct Field {
   const Variant& best() const { return variant(measured.ranking.order.front()); }
   const std::vector<Contrast>& contrasts() const { return measured.ranking.contrasts; }
   bool is_known() const { return std::ranges::all_of(contrasts(), &Contrast::is_known); }
-  bool is_by_copies() const { return measured.bar == Bar::kCopies; }
-  bool may_be_proven() const { return is_known() && !is_by_copies() && measured.bar != Bar::kOneEvaluation; }
+  // Whether the scores may prove a winner. If not, why_unproven says why.
+  bool may_be_proven() const { return is_known() && measured.bar == Bar::kNone; }
   // The next best; if no method is first, the best one that is not told apart.
   const Contrast& next() const {
     const auto found = std::ranges::find(contrasts(), false, &Contrast::is_apart);
@@ -85,9 +84,10 @@ struct Field {
   }
 };
 
-// "; about 4 more seeds of each would tell them apart"
-std::string seeds_text(const Contrast& contrast) {
-  if (contrast.p == 1 && !contrast.more_seeds) return "";
+// "; about 4 more seeds of each would tell them apart". "" if the other method lost runs: more seeds may be lost too.
+std::string seeds_text(const Field& field) {
+  const Contrast& contrast = field.next();
+  if (!field.variant(contrast.other).lost.empty() || (contrast.p == 1 && !contrast.more_seeds)) return "";
   if (!contrast.more_seeds) return "; a thousand more seeds would hardly tell them apart";
   return "; at this scatter about " + counted(static_cast<double>(*contrast.more_seeds), "more seed") +
          " of each would tell them apart";
@@ -121,8 +121,9 @@ std::string unproven_claim(const Field& field, const std::string& score, const s
 
 // Why no winner can be named if the scores may not prove one.
 std::string why_unproven(const Field& field) {
+  if (field.measured.bar == Bar::kLostRuns) return "a method that loses runs is no winner";
   if (!field.is_known()) return "one seed of a method proves nothing: repeat with more seeds";
-  if (field.is_by_copies())
+  if (field.measured.bar == Bar::kCopies)
     return "runs of several seeds are copies of one another and prove nothing: the program must use its seed "
            "(plan.seed)";
   return "one evaluation of each run names no winner: evaluate more often (--evaluations)";
@@ -155,16 +156,15 @@ std::string score_sentence(const Field& field) {
   if (field.measured.has_first())
     return place_text(best) + best.method + " won: " + numbers + ", " + lead(field.next(), than) + "." + behind;
   return place_text(best) + "no method won on test " + metric.name + ": " + best.method + " has " + numbers +
-         "; its lead of " + lead(field.next(), points + " over ") + " may be chance" + seeds_text(field.next()) + "." +
-         behind;
+         "; its lead of " + lead(field.next(), points + " over ") + " may be chance" + seeds_text(field) + "." + behind;
 }
 
 std::string different_budgets(const Field& field) {
   std::string text;
   for (std::size_t i = 0; i < field.cell.variants.size(); ++i) {
     const Variant& variant = field.variant(i);
-    text += (text.empty() ? "" : ", ") + variant.method + " " + samples_text(field.comparison, variant.samples->mean) + " in " +
-            decimal_text(variant.seconds->mean, 1) + " s";
+    text += (text.empty() ? "" : ", ") + variant.method + " " + samples_text(field.comparison, variant.samples->mean) +
+            " in " + decimal_text(variant.seconds->mean, 1) + " s";
   }
   return text;
 }
@@ -180,10 +180,13 @@ std::string score_verdict(const Field& field) {
          " name no winner, for budgets differ: " + different_budgets(field) + ".";
 }
 
-std::string never_there(const Field& field) {
+std::string never_there(const Field& field, const Target& target) {
+  const auto is_short_of_it = [&](std::size_t run) { return !reach(field.comparison.runs[run], target.accuracy); };
   std::string names;
   for (std::size_t i = 0; i < field.cell.variants.size(); ++i) {
-    if (!field.variant(i).seconds_to_target) names += (names.empty() ? "" : ", ") + field.variant(i).method;
+    const Variant& variant = field.variant(i);
+    if (!variant.seconds_to_target || std::ranges::any_of(variant.lost, is_short_of_it))
+      names += (names.empty() ? "" : ", ") + variant.method;
   }
   return names.empty() ? "" : " Not every run got there: " + names + ".";
 }
@@ -202,7 +205,8 @@ std::string unproven_time(const Field& field, const std::string& goal) {
   const Variant &best = field.best(), &next = field.variant(field.contrasts().front().other);
   const std::string times =
       best.method + " came to " + goal + " " + time_text(best) + ", " + next.method + " " + time_text(next) + "; but ";
-  if (!field.is_known() || field.is_by_copies()) return times + why_unproven(field) + ".";
+  if (!field.is_known() || field.measured.bar == Bar::kCopies || field.measured.bar == Bar::kLostRuns)
+    return times + why_unproven(field) + ".";
   if (field.measured.bar == Bar::kOneEvaluation)
     return times + "one evaluation of each run does not tell which was first: evaluate more often (--evaluations).";
   if (field.measured.bar == Bar::kTooCoarse)
@@ -225,8 +229,8 @@ std::string time_sentence(const Field& field, const std::string& goal) {
            lead(field.next()) + "." + behind;
   }
   return "no method was surely the fastest to " + goal + ": " + best.method + " came there " +
-         time_with_interval(best) + "; that it was " + lead(field.next()) + " may be chance" +
-         seeds_text(field.next()) + "." + behind;
+         time_with_interval(best) + "; that it was " + lead(field.next()) + " may be chance" + seeds_text(field) + "." +
+         behind;
 }
 
 std::string time_verdict(const Field& field, const Target& target) {
@@ -235,9 +239,10 @@ std::string time_verdict(const Field& field, const Target& target) {
   const Metric& metric = field.comparison.metric;
   const std::string goal = is_accuracy(metric) ? format("%.4g", 100 * target.accuracy) + " % test accuracy"
                                                : "test " + named_score(metric, target.accuracy);
-  if (!field.contrasts().empty()) return place_text(best) + time_sentence(field, goal) + never_there(field);
-  return place_text(best) + "only " + best.method + " came to " + goal + " in every run, " + time_with_interval(best) +
-         "." + never_there(field);
+  if (!field.contrasts().empty()) return place_text(best) + time_sentence(field, goal) + never_there(field, target);
+  const std::string runs = best.finished.size() == best.runs.size() ? "every run" : "every finished run";
+  return place_text(best) + "only " + best.method + " came to " + goal + " in " + runs + ", " +
+         time_with_interval(best) + "." + never_there(field, target);
 }
 
 // The best result of one rank, which a job of several ranks has to beat.
@@ -250,25 +255,14 @@ std::string one_rank_sentence(const Comparison& comparison, const Variant& like)
   if (!best) return "";
   const Style style = style_of(comparison.metric, best->accuracy->mean);
   return "One rank alone had " + test_score(comparison.metric, best->accuracy->mean) + " (" + best->method +
-         ", batch " + number_text(best->batch_per_rank) + ", " + samples_text(comparison, best->samples->mean) + " in " +
-         decimal_text(best->seconds->mean, 1) + " s, " + certainty(*best->accuracy, style) + ").";
+         ", batch " + number_text(best->batch_per_rank) + ", " + samples_text(comparison, best->samples->mean) +
+         " in " + decimal_text(best->seconds->mean, 1) + " s, " + certainty(*best->accuracy, style) + ").";
 }
 
-// "easgd tau=2 diverged in all its runs", for each method without a finished run; "" if there is none.
-std::string lost_methods(const Comparison& comparison) {
-  std::map<std::string, std::pair<bool, bool>> methods;  // whether it has finished, and whether all its runs diverged
-  for (const Variant& variant : comparison.variants) {
-    auto& [has_finished, has_diverged] = methods.try_emplace(variant.method, false, true).first->second;
-    has_finished = has_finished || !variant.finished.empty();
-    for (const std::size_t run : variant.runs)
-      has_diverged = has_diverged && comparison.runs[run].end == RunEnd::kDiverged;
-  }
-  std::string text;
-  for (const auto& [method, ends] : methods) {
-    if (ends.first) continue;
-    text += (text.empty() ? "" : ", ") + method + (ends.second ? " diverged in all its runs" : " finished no run");
-  }
-  return text;
+std::string lost_sentence(const Comparison& comparison, const MethodCell& cell) {
+  const Variant& like = comparison.variants[cell.variants.front()];
+  const std::string lost = lost_runs(comparison, like);
+  return lost.empty() ? "" : place_text(like) + lost + "; they count in no mean.";
 }
 
 std::string nothing_to_compare(const Comparison& comparison) {
@@ -289,6 +283,7 @@ std::vector<std::string> verdict_of(const Comparison& comparison) {
     sentences.push_back(score_verdict({comparison, cell, cell.by.at(Measure::kScore)}));
     if (comparison.target)
       sentences.push_back(time_verdict({comparison, cell, cell.by.at(Measure::kSecondsToTarget)}, *comparison.target));
+    sentences.push_back(lost_sentence(comparison, cell));
   }
   std::erase(sentences, "");
   if (shown > 0) {
