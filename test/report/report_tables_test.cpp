@@ -59,6 +59,15 @@ TEST_F(ReportTables, say_on_the_terminal_what_fixed_metrics_give) {
   EXPECT_EQ(report_text(comparison_), golden("report.txt"));
 }
 
+TEST(ReportText, shows_intervals_that_four_figures_would_hide) {
+  const MadeRuns place;
+  make_seeds(place, "a", {.metric = {"perplexity", true}, .accuracies = {30, 17.3162}}, 3, 1e-5);
+  make_seeds(place, "b", {.communicator = "easgd", .metric = {"perplexity", true}, .accuracies = {30, 17.3}}, 3, 0.1);
+  const std::string text = report_text(compare_runs(read_made(place), {}));
+  EXPECT_TRUE(text.find("17.316210 +- 0.000025") != std::string::npos) << text;
+  EXPECT_TRUE(text.find("17.4 +- 0.25") != std::string::npos) << text;
+}
+
 TEST_F(ReportTables, give_variants_as_csv) { EXPECT_EQ(variants_csv(comparison_), golden("variants.csv")); }
 
 TEST_F(ReportTables, give_runs_as_csv) { EXPECT_EQ(runs_csv(comparison_), golden("runs.csv")); }

@@ -6,6 +6,7 @@
 #include "base/options/quantities.h"
 #include "report/compare/comparison.h"
 #include "report/compare/lost_runs.h"
+#include "report/compare/number_style.h"
 #include "report/compare/rankings.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
@@ -28,41 +29,21 @@ std::string place_text(const Variant& variant) {
 
 std::string chance_text(double p) { return p < 0.001 ? "p < 0.001" : "p = " + format("%.2g", p); }
 
-// How to write the numbers of one measure.
-struct Style {
-  double factor;
-  int decimals;
-  const char* unit;
-  std::string text(double value) const { return decimal_text(factor * value, decimals); }
-};
-
-constexpr Style kPercent = {100, 2, " %"};
-constexpr Style kSeconds = {1, 1, " s"};
-constexpr Style kTimes = {1, 2, ""};
-
-// Four significant digits of a value like `like`, if the metric is not accuracy.
-Style style_of(const Metric& metric, double like) {
-  if (is_accuracy(metric)) return kPercent;
-  const double magnitude = like == 0 ? 0 : std::floor(std::log10(std::abs(like)));
-  return {1, static_cast<int>(std::clamp(3 - magnitude, 0.0, 9.0)), ""};
-}
-
 // "86.12 % test accuracy", "test perplexity 17.31"
-std::string test_score(const Metric& metric, double value) {
-  const Style style = style_of(metric, value);
+std::string test_score(const Metric& metric, double value, const NumberStyle& style) {
   if (is_accuracy(metric)) return style.text(value) + " % test accuracy";
   return "test " + metric.name + " " + style.text(value);
 }
 
 // "95 % interval 89.10 to 89.50, 3 seeds"
-std::string certainty(const Estimate& value, const Style& style) {
+std::string certainty(const Estimate& value, const NumberStyle& style) {
   if (!value.low) return "one seed";
   return "95 % interval " + style.text(*value.low) + " to " + style.text(*value.high) + ", " +
          counted(static_cast<double>(value.n), "seed");
 }
 
 // "0.10 to 0.70, p = 0.02"
-std::string interval_text(double one, double other, const Style& style, double p) {
+std::string interval_text(double one, double other, const NumberStyle& style, double p) {
   return style.text(std::min(one, other)) + " to " + style.text(std::max(one, other)) + ", " + chance_text(p);
 }
 
@@ -83,6 +64,17 @@ struct Field {
     return found == contrasts().end() ? contrasts().front() : *found;
   }
 };
+
+// The style of a sentence about the best method. A lead that may be chance needs no decimals of its own.
+NumberStyle style_showing(const Field& field, std::optional<Estimate> Variant::*measure, const NumberStyle& style) {
+  const Estimate& best = *(field.best().*measure);
+  std::vector<double> sizes = {half_of(best)};
+  if (!field.contrasts().empty()) {
+    const Contrast& next = field.next();
+    if (next.is_apart || !next.is_known) sizes.push_back(best.mean - (field.variant(next.other).*measure)->mean);
+  }
+  return style.showing(sizes, best.mean);
+}
 
 // "; about 4 more seeds of each would tell them apart". "" if the other method lost runs: more seeds may be lost too.
 std::string seeds_text(const Field& field) {
@@ -137,8 +129,8 @@ std::string unproven_score(const Field& field, const std::string& claim) {
 std::string score_sentence(const Field& field) {
   const Metric& metric = field.comparison.metric;
   const Variant& best = field.best();
-  const Style style = style_of(metric, best.accuracy->mean);
-  const std::string score = test_score(metric, best.accuracy->mean) + " " + field.cell.budget;
+  const NumberStyle style = style_showing(field, &Variant::accuracy, style_of(metric, best.accuracy->mean));
+  const std::string score = test_score(metric, best.accuracy->mean, style) + " " + field.cell.budget;
   const std::string points = is_accuracy(metric) ? " points" : "";
   const std::string than = points + (metric.lower_is_better ? " less than " : " more than ");
   const auto lead = [&](const Contrast& contrast, const std::string& how) {
@@ -191,20 +183,35 @@ std::string never_there(const Field& field, const Target& target) {
   return names.empty() ? "" : " Not every run got there: " + names + ".";
 }
 
-// "in 4.0 s", "within 4.0 s"
-std::string time_text(const Variant& variant) {
-  return (variant.is_within ? "within " : "in ") + decimal_text(variant.seconds_to_target->mean, 1) + " s";
+NumberStyle style_of_time(const Field& field) {
+  const double seconds = field.best().seconds_to_target->mean;
+  return style_showing(field, &Variant::seconds_to_target, kSeconds.showing({seconds}, seconds));
 }
 
-std::string time_with_interval(const Variant& variant) {
-  return time_text(variant) + " (" + certainty(*variant.seconds_to_target, kSeconds) + ")";
+// "in 4.0 s", "within 4.0 s"
+std::string time_text(const Variant& variant, const NumberStyle& style) {
+  return (variant.is_within ? "within " : "in ") + style.text(variant.seconds_to_target->mean) + " s";
+}
+
+std::string best_time(const Field& field) {
+  const NumberStyle style = style_of_time(field);
+  return time_text(field.best(), style) + " (" + certainty(*field.best().seconds_to_target, style) + ")";
+}
+
+// "2.00 times as fast as easgd (1.90 to 2.10, p < 0.001)".
+std::string times_as_fast(const Field& field, const Contrast& contrast) {
+  const double ratio = 1 / contrast.effect, one = 1 / contrast.low, other = 1 / contrast.high;
+  const NumberStyle style = contrast.is_apart ? kTimes.showing({ratio - 1, (one - other) / 2}, ratio) : kTimes;
+  return style.text(ratio) + " times as fast as " +
+         field.variant(contrast.other).method + " (" + interval_text(one, other, style, contrast.p) + ")";
 }
 
 // Sentences for cases in which nobody is known to be first; "" if somebody may be.
 std::string unproven_time(const Field& field, const std::string& goal) {
   const Variant &best = field.best(), &next = field.variant(field.contrasts().front().other);
-  const std::string times =
-      best.method + " came to " + goal + " " + time_text(best) + ", " + next.method + " " + time_text(next) + "; but ";
+  const NumberStyle style = style_of_time(field);
+  const std::string times = best.method + " came to " + goal + " " + time_text(best, style) + ", " + next.method + " " +
+                            time_text(next, style) + "; but ";
   if (!field.is_known() || field.measured.bar == Bar::kCopies || field.measured.bar == Bar::kLostRuns)
     return times + why_unproven(field) + ".";
   if (field.measured.bar == Bar::kOneEvaluation)
@@ -219,18 +226,14 @@ std::string unproven_time(const Field& field, const std::string& goal) {
 std::string time_sentence(const Field& field, const std::string& goal) {
   if (const std::string unproven = unproven_time(field, goal); !unproven.empty()) return unproven;
   const Variant& best = field.best();
-  const auto lead = [&](const Contrast& contrast) {
-    return kTimes.text(1 / contrast.effect) + " times as fast as " + field.variant(contrast.other).method + " (" +
-           interval_text(1 / contrast.low, 1 / contrast.high, kTimes, contrast.p) + ")";
-  };
+  const auto lead = [&](const Contrast& contrast) { return times_as_fast(field, contrast); };
   const std::string behind = left_behind(field, "was", lead);
   if (field.measured.has_first()) {
-    return best.method + " was the fastest to " + goal + ": it came there " + time_with_interval(best) + ", " +
+    return best.method + " was the fastest to " + goal + ": it came there " + best_time(field) + ", " +
            lead(field.next()) + "." + behind;
   }
-  return "no method was surely the fastest to " + goal + ": " + best.method + " came there " +
-         time_with_interval(best) + "; that it was " + lead(field.next()) + " may be chance" + seeds_text(field) + "." +
-         behind;
+  return "no method was surely the fastest to " + goal + ": " + best.method + " came there " + best_time(field) +
+         "; that it was " + lead(field.next()) + " may be chance" + seeds_text(field) + "." + behind;
 }
 
 std::string time_verdict(const Field& field, const Target& target) {
@@ -241,8 +244,8 @@ std::string time_verdict(const Field& field, const Target& target) {
                                                : "test " + named_score(metric, target.accuracy);
   if (!field.contrasts().empty()) return place_text(best) + time_sentence(field, goal) + never_there(field, target);
   const std::string runs = best.finished.size() == best.runs.size() ? "every run" : "every finished run";
-  return place_text(best) + "only " + best.method + " came to " + goal + " in " + runs + ", " +
-         time_with_interval(best) + "." + never_there(field, target);
+  return place_text(best) + "only " + best.method + " came to " + goal + " in " + runs + ", " + best_time(field) + "." +
+         never_there(field, target);
 }
 
 // The best result of one rank, which a job of several ranks has to beat.
@@ -253,10 +256,11 @@ std::string one_rank_sentence(const Comparison& comparison, const Variant& like)
     if (fits && (!best || !is_as_good(comparison.metric, best->accuracy->mean, one.accuracy->mean))) best = &one;
   }
   if (!best) return "";
-  const Style style = style_of(comparison.metric, best->accuracy->mean);
-  return "One rank alone had " + test_score(comparison.metric, best->accuracy->mean) + " (" + best->method +
-         ", batch " + number_text(best->batch_per_rank) + ", " + samples_text(comparison, best->samples->mean) +
-         " in " + decimal_text(best->seconds->mean, 1) + " s, " + certainty(*best->accuracy, style) + ").";
+  const double score = best->accuracy->mean;
+  const NumberStyle style = style_of(comparison.metric, score).showing({half_of(*best->accuracy)}, score);
+  return "One rank alone had " + test_score(comparison.metric, score, style) + " (" + best->method + ", batch " +
+         number_text(best->batch_per_rank) + ", " + samples_text(comparison, best->samples->mean) + " in " +
+         decimal_text(best->seconds->mean, 1) + " s, " + certainty(*best->accuracy, style) + ").";
 }
 
 std::string lost_sentence(const Comparison& comparison, const MethodCell& cell) {

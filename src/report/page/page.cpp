@@ -18,10 +18,10 @@ constexpr std::size_t kMostPoints = 200, kLeastPoints = 20;
 constexpr std::size_t kLongestText = 400, kLongestSentence = 4000;
 
 // Six digits are more than a plot can show, and take half the bytes.
-Json json_number(double value) {
+Json json_number(double value, int digits = 6) {
   if (!std::isfinite(value)) return nullptr;
   std::array<char, 32> text{};
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 6).ptr;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, digits).ptr;
   double rounded = 0;
   std::from_chars(text.data(), end, rounded);
   if (std::abs(rounded) < 1e15 && rounded == std::floor(rounded)) return static_cast<std::int64_t>(rounded);
@@ -56,9 +56,12 @@ Json cut(const std::vector<std::string>& texts, std::size_t longest) {
 
 Json to_json(const std::optional<Estimate>& value) {
   if (!value) return nullptr;
-  const auto bound = [](const std::optional<double>& one) { return one ? json_number(*one) : Json(nullptr); };
-  return {
-      {"n", value->n}, {"mean", json_number(value->mean)}, {"low", bound(value->low)}, {"high", bound(value->high)}};
+  constexpr int kDigits = 10;  // a narrow interval is the difference of two like numbers
+  const auto bound = [](const std::optional<double>& one) { return one ? json_number(*one, kDigits) : Json(nullptr); };
+  return {{"n", value->n},
+          {"mean", json_number(value->mean, kDigits)},
+          {"low", bound(value->low)},
+          {"high", bound(value->high)}};
 }
 
 Json to_json(const TimeShares& shares) {

@@ -59,6 +59,13 @@ function digitsOf(value) {
   return Math.min(6, Math.max(0, 3 - magnitude));
 }
 
+// As many digits as given, or more if these would round one of `sizes` to 0: then two figures of it. Sizes below a
+// millionth of the unit may come from rounding.
+function digitsShowing(sizes, digits) {
+  const hidden = sizes.filter((size) => size >= 1e-6 && size < 10 ** -digits);
+  return Math.max(digits, ...hidden.map((size) => 1 - Math.floor(Math.log10(size))));
+}
+
 function isNumber(value) {
   return typeof value === "number" && Number.isFinite(value);
 }

@@ -139,7 +139,8 @@ function sortRows(rows, column, down) {
   rows.sort(order);
 }
 
-// The unit of a column, and the decimals (at most 3) that show its least value with three figures.
+// The unit of a column, and its decimals: at most 3, which show its least value with three figures, or as many as
+// differences and intervals need.
 function columnUnit(column, rows) {
   if (!column.quantity) return {name: "", size: 1, digits: 0};
   const values =
@@ -147,11 +148,21 @@ function columnUnit(column, rows) {
   const [size, name] = unitOf(column.quantity, values.length > 0 ? Math.max(...values) : 0);
   const fixed = kQuantities[column.quantity].digits;
   const least = values.length > 0 ? Math.min(...values) / size : 1;
-  return {
-    size,
-    name,
-    digits: fixed === undefined ? Math.min(3, Math.max(0, 2 - Math.floor(Math.log10(least)))) : fixed
-  };
+  const digits = fixed === undefined ? Math.min(3, Math.max(0, 2 - Math.floor(Math.log10(least)))) : fixed;
+  return {size, name, digits: digitsShowing(sizesIn(column, rows).map((one) => one / size), digits)};
+}
+
+// What the decimals of a column must not hide: the widest interval, and the lead of the first. If there are no
+// intervals, all differences.
+function sizesIn(column, rows) {
+  if (!column.name) return [];
+  const estimates = rows.map((row) => column.value(row)).filter((value) => value && isNumber(value.mean));
+  const means = estimates.map((value) => value.mean);
+  const halves = estimates.map(halfWidth).filter((half) => half !== null);
+  if (halves.length === 0) return means.length > 1 ? [Math.max(...means) - Math.min(...means)] : [];
+  const first = rows.find((row) => bestMark(column, row) === "★");
+  const leads = first ? means.map((mean) => Math.abs(mean - column.value(first).mean)).filter((lead) => lead > 0) : [];
+  return [Math.max(...halves), ...(leads.length > 0 ? [Math.min(...leads)] : [])];
 }
 
 function variantCell(column, row, unit) {

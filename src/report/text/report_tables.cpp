@@ -6,6 +6,7 @@
 
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
+#include "report/compare/number_style.h"
 #include "report/compare/scaling_table.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
@@ -25,11 +26,13 @@ std::string or_nothing(const std::optional<Estimate>& value, const Text& text) {
 std::string score_with_interval(const Metric& metric, const Estimate& value) {
   const std::string mean = score_text(metric, value.mean);
   if (!value.high) return mean;
-  const double half = (*value.high - *value.low) / 2, shift = std::abs((*value.high + *value.low) / 2 - value.mean);
-  if (!is_accuracy(metric))
+  const double half = half_of(value), shift = std::abs((*value.high + *value.low) / 2 - value.mean);
+  const NumberStyle usual = style_of(metric, value.mean), style = usual.showing({half}, value.mean);
+  if (!is_accuracy(metric) && style.decimals == usual.decimals)
     return mean + (shift > half / 5 ? format(" (%.4g to %.4g)", *value.low, *value.high) : format(" +- %.2g", half));
-  if (shift > half / 5) return mean + format(" (%.2f to %.2f)", 100 * *value.low, 100 * *value.high);
-  return mean + format(" +- %.2f", 100 * half);
+  return style.text(value.mean) + (is_accuracy(metric) ? " %" : "") +
+         (shift > half / 5 ? " (" + style.text(*value.low) + " to " + style.text(*value.high) + ")"
+                           : " +- " + style.text(half));
 }
 
 bool was_chosen(const Variant& variant) { return variant.chosen && variant.why_chosen != "only one"; }
@@ -48,8 +51,8 @@ std::vector<std::string> row_of(const Comparison& comparison, const Variant& var
     return [pattern, factor](const Estimate& value) { return format(pattern, factor * value.mean); };
   };
   const auto per_sample = static_cast<double>(std::max<std::int64_t>(comparison.tokens_per_sample, 1));
-  const auto decimals = [](int count) {
-    return [count](const Estimate& value) { return decimal_text(value.mean, count); };
+  const auto seconds = [](const Estimate& value) {
+    return kSeconds.showing({value.mean}, value.mean).text(value.mean);
   };
   return {variant.method + (variant.place.empty() ? "" : " on " + variant.place),
           std::to_string(variant.ranks),
@@ -57,14 +60,14 @@ std::vector<std::string> row_of(const Comparison& comparison, const Variant& var
           learning_rate(variant),
           std::to_string(variant.finished.size()) + " of " + std::to_string(variant.runs.size()),
           or_nothing(variant.accuracy, [&](const Estimate& value) { return score_with_interval(metric, value); }),
-          or_nothing(variant.seconds, decimals(1)),
+          or_nothing(variant.seconds, seconds),
           or_nothing(variant.samples_per_second,
                      [&](const Estimate& value) { return decimal_text(value.mean * per_sample, 0); }),
           or_nothing(variant.bytes_per_rank, [](const Estimate& value) { return human_bytes(value.mean); }),
           or_nothing(variant.speedup, with("%.2f", 1)),
           or_nothing(variant.efficiency, with("%.0f %%", 100)),
-          or_nothing(variant.seconds_to_target, decimals(1)),
-          or_nothing(variant.bytes_to_target, [](const Estimate& value) { return human_bytes(value.mean); })};
+          or_nothing(variant.seconds_to_target, [&](const Estimate& value) { return seconds(value); }),
+          or_nothing(variant.bytes_to_target, [&](const Estimate& value) { return human_bytes(value.mean); })};
 }
 
 std::string variants_table(const Comparison& comparison) {

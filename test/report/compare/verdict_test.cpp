@@ -213,7 +213,8 @@ TEST(Verdict, says_within_of_the_fastest_if_it_was_there_before_its_first_evalua
   const MadeRuns place;
   make_seeds(place, "a", {.accuracies = {0.7, 0.8}, .seconds = 4}, 2, 0);
   make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.4, 0.8}, .seconds = 8}, 2, 0);
-  expect_parts(verdict(place, 0.6).at(1), {"it came there within 2.0 s (", "3.00 times as fast as easgd"});
+  expect_parts(verdict(place, 0.6).at(1),
+               {"it came there within 2.0 s (", "3.00 times as fast as easgd"});
 }
 
 TEST(Verdict, of_equal_values_names_nobody) {
@@ -286,7 +287,7 @@ TEST(Verdict, names_no_winner_of_whose_runs_some_diverged) {
                  "easgd is ahead with 90.05 % test accuracy after 1 epoch, 9.60 points more than allreduce; but a "
                  "method that loses runs is no winner.",
              kWithTwo +
-                 "easgd came to 60 % test accuracy in 5.6 s, allreduce in 6.0 s; but a method that loses runs is "
+                 "easgd came to 60 % test accuracy in 5.596 s, allreduce in 5.955 s; but a method that loses runs is "
                  "no winner. Not every run got there: easgd.",
              kWithTwo + "8 of 10 runs of easgd diverged; they count in no mean."}));
   for (const Measure measure : {Measure::kScore, Measure::kSecondsToTarget})
@@ -312,7 +313,7 @@ TEST(Verdict, offers_no_more_seeds_to_methods_that_lose_runs) {
 TEST(Verdict, says_every_finished_run_of_a_method_that_lost_some) {
   const MadeRuns place;
   expect_parts(compare_runs(with_survivors(place, 2), 0.88).verdict.at(1),
-               {"only easgd came to 88 % test accuracy in every finished run, in 7.8 s (",
+               {"only easgd came to 88 % test accuracy in every finished run, in 7.836 s (",
                 "Not every run got there: allreduce, easgd."});
 }
 
@@ -321,6 +322,28 @@ TEST(Verdict, names_methods_without_a_finished_run) {
   make_seeds(place, "d", {.communicator = "gossip", .ranks = 2, .accuracies = {0.4, 0.7}}, 3, 0.001);
   EXPECT_EQ(compare_runs(with_survivors(place, 0), {}).verdict.back(),
             kWithTwo + "all 10 runs of easgd diverged; they count in no mean.");
+}
+
+TEST(Verdict, writes_as_many_decimals_as_a_narrow_interval_and_a_small_lead_need) {
+  const MadeRuns place;
+  const Metric perplexity{"perplexity", true};
+  make_seeds(place, "a", {.metric = perplexity, .accuracies = {30, 17.3162}, .seconds = 40.04}, 3, 1e-5);
+  make_seeds(place, "b", {.communicator = "easgd", .metric = perplexity, .accuracies = {30, 17.3122}, .seconds = 40}, 3,
+             1e-5);
+  EXPECT_EQ(
+      verdict(place, 20.0).at(0),
+      "With one rank and batch 10, easgd won: test perplexity 17.312210 after 1 epoch (95 % interval 17.312185 to "
+      "17.312235, 3 seeds), 0.004000 less than allreduce (0.004000 to 0.004000, p < 0.001).");
+  expect_parts(verdict(place, 20.0).at(1),
+               {"easgd was the fastest to test perplexity 20: it came there in 35.763190 s (",
+                "), 1.0011 times as fast as allreduce (1.0011 to 1.0011, p < 0.001)."});
+}
+
+TEST(Verdict, writes_short_times_with_two_figures) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.4, 0.8}, .seconds = 0.08});
+  make_run(place, "b", {.communicator = "easgd", .accuracies = {0.4, 0.8}, .seconds = 0.06});
+  expect_parts(verdict(place, 0.8).at(1), {"easgd came to 80 % test accuracy in 0.060 s, allreduce in 0.080 s; but"});
 }
 
 // The scores of a script that ignores its seed do not scatter, so that any difference would seem certain.

@@ -1,0 +1,37 @@
+#include "report/compare/number_style.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/options/quantities.h"
+
+namespace eave {
+namespace {
+
+int magnitude_of(double value) { return value == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::abs(value)))); }
+
+}  // namespace
+
+std::string NumberStyle::text(double value) const { return decimal_text(factor * value, decimals); }
+
+NumberStyle NumberStyle::showing(const std::vector<double>& sizes, double value) const {
+  constexpr int kFigures = 8;
+  const int most = kFigures - 1 - magnitude_of(factor * value);
+  NumberStyle style = *this;
+  for (const double size : sizes) {
+    const double scaled = std::abs(factor * size);
+    if (!(scaled > 0) || scaled >= std::pow(10, -decimals)) continue;
+    const int needed = 1 - magnitude_of(scaled);
+    if (needed <= most) style.decimals = std::max(style.decimals, needed);
+  }
+  return style;
+}
+
+NumberStyle style_of(const Metric& metric, double like) {
+  if (is_accuracy(metric)) return kPercent;
+  return {1, std::clamp(3 - magnitude_of(like), 0, 9)};
+}
+
+double half_of(const Estimate& value) { return value.low ? (*value.high - *value.low) / 2 : 0; }
+
+}  // namespace eave

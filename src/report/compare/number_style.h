@@ -1,0 +1,32 @@
+// How the sentences and tables of a report write the numbers of one measure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/compare/statistics.h"
+#include "report/record/metric.h"
+
+namespace eave {
+
+struct NumberStyle {
+  double factor = 1;
+  int decimals = 0;
+  std::string text(double value) const;
+  // The same style, with more decimals if these would round one of `sizes` to 0: then with two figures of it. `sizes`
+  // are half widths of intervals, or leads. Those beyond the eighth figure of `value` do not count: they may come from
+  // rounding.
+  NumberStyle showing(const std::vector<double>& sizes, double value) const;
+};
+
+inline constexpr NumberStyle kPercent = {100, 2};
+inline constexpr NumberStyle kSeconds = {1, 1};
+inline constexpr NumberStyle kTimes = {1, 2};
+
+// Percent with two decimals for accuracy, otherwise the four significant digits of a value like `like`.
+NumberStyle style_of(const Metric& metric, double like);
+
+// The half width of the interval; 0 if there is none.
+double half_of(const Estimate& value);
+
+}  // namespace eave
