@@ -198,11 +198,12 @@ std::string best_time(const Field& field) {
   return time_text(field.best(), style) + " (" + certainty(*field.best().seconds_to_target, style) + ")";
 }
 
-// "2.00 times as fast as easgd (1.90 to 2.10, p < 0.001)".
+// "2.00 times as fast as easgd (1.90 to 2.10, p < 0.001)". If the best method's time is an upper bound, the ratio is a
+// lower one.
 std::string times_as_fast(const Field& field, const Contrast& contrast) {
   const double ratio = 1 / contrast.effect, one = 1 / contrast.low, other = 1 / contrast.high;
   const NumberStyle style = contrast.is_apart ? kTimes.showing({ratio - 1, (one - other) / 2}, ratio) : kTimes;
-  return style.text(ratio) + " times as fast as " +
+  return (field.best().is_within ? "at least " : "") + style.text(ratio) + " times as fast as " +
          field.variant(contrast.other).method + " (" + interval_text(one, other, style, contrast.p) + ")";
 }
 

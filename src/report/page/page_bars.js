@@ -30,11 +30,16 @@ function startBars(box, rows, label, right, below) {
   return {chart, layout, tops};
 }
 
-// plot: {label, quantity, xTitle, rows: [{name, look, interval | null, missing}]}. If `interval` is null, the row shows
-// the text `missing`.
+// The interval's text; "≤" stands before an upper bound.
+function barText(quantity, row) {
+  return (row.isBound ? "≤ " : "") + intervalText(quantity, row.interval);
+}
+
+// plot: {label, quantity, xTitle, rows: [{name, look, interval | null, missing, isBound}]}. If `interval` is null, the
+// row shows the text `missing`. isBound: the value is an upper bound.
 function drawBars(box, plot) {
-  const {chart, layout, tops} = startBars(
-      box, plot.rows, plot.label, 16 + widest(plot.rows.map((row) => intervalText(plot.quantity, row.interval))));
+  const {chart, layout, tops} =
+      startBars(box, plot.rows, plot.label, 16 + widest(plot.rows.map((row) => barText(plot.quantity, row))));
   const {svg, area} = chart;
   const means = plot.rows.filter((row) => row.interval).map((row) => row.interval.mean);
   const highs = plot.rows.filter((row) => row.interval).map((row) => row.interval.high || 0);
@@ -67,7 +72,7 @@ function drawBar(svg, row, x, top, quantity) {
         fill: row.look.color,
         stroke: row.look.color
       },
-      shape("title", {}, `${row.name}: ${intervalText(quantity, row.interval)}`)));
+      shape("title", {}, `${row.name}: ${barText(quantity, row)}`)));
   let reach = end;
   if (isNumber(low) && isNumber(high) && high > low) {
     reach = Math.max(end, Math.min(x.at(high), x.at(x.high)));
@@ -77,8 +82,7 @@ function drawBar(svg, row, x, top, quantity) {
         "path",
         {class: "whisker", stroke: "var(--ink)", d: `M${x.at(Math.max(0, low))} ${middle}H${reach}${cap}${foot}`}));
   }
-  svg.append(
-      shape("text", {class: "value", x: reach + 6, y: top + kBarHeight - 3.5}, intervalText(quantity, row.interval)));
+  svg.append(shape("text", {class: "value", x: reach + 6, y: top + kBarHeight - 3.5}, barText(quantity, row)));
 }
 
 // The kinds of time, each with its own pattern. Exchanging overlaps the others, so it has a strip below them.

@@ -31,7 +31,8 @@ function drawCosts(view, state, box) {
                                            name: variantName(view, variant),
                                            look: familyOf(view, variant).look,
                                            interval: variant[state.cost],
-                                           missing: "not reached by every run"
+                                           missing: "not reached by every run",
+                                           isBound: Boolean(variant[state.cost] && variant.within)
                                          }));
   rows.sort((a, b) => (a.interval ? a.interval.mean : Infinity) - (b.interval ? b.interval.mean : Infinity) || 0);
   if (rows.length === 0) {
@@ -43,8 +44,7 @@ function drawCosts(view, state, box) {
       bytes: "bytes sent by a rank"
     }[name];
     drawBars(box, {
-      label: `${title} to ${target}. ${
-          rows.map((row) => `${row.name}: ${intervalText(quantity, row.interval)}`).join("; ")}`,
+      label: `${title} to ${target}. ${rows.map((row) => `${row.name}: ${barText(quantity, row)}`).join("; ")}`,
       quantity,
       xTitle: title,
       rows
@@ -54,8 +54,10 @@ function drawCosts(view, state, box) {
     caption: `${
         name === "time"        ? "Wall time" :
             name === "samples" ? upperFirst(kQuantities.samples.name) :
-                                 "Bytes sent by a rank"} until ${target} was first measured, ${
-        filterText(view)}; whiskers: 95 % interval over seeds.`,
+                                 "Bytes sent by a rank"} until ${
+        target} was reached, interpolated between evaluations, ${filterText(view)}; ${
+        rows.some((row) => row.isBound) ? "≤: a run had it at its first evaluation, so the value is an upper bound; " :
+                                          ""}whiskers: 95 % interval over seeds.`,
     table: () => estimateTable(rows, `${name}${csvUnit(quantity)} to ${target}`)
   };
 }

@@ -54,6 +54,8 @@ std::vector<std::string> row_of(const Comparison& comparison, const Variant& var
   const auto seconds = [](const Estimate& value) {
     return kSeconds.showing({value.mean}, value.mean).text(value.mean);
   };
+  // A cost to the target is an upper bound if a run had the target at its first evaluation.
+  const std::string bound = variant.is_within ? "<= " : "";
   return {variant.method + (variant.place.empty() ? "" : " on " + variant.place),
           std::to_string(variant.ranks),
           number_text(variant.batch_per_rank),
@@ -66,8 +68,8 @@ std::vector<std::string> row_of(const Comparison& comparison, const Variant& var
           or_nothing(variant.bytes_per_rank, [](const Estimate& value) { return human_bytes(value.mean); }),
           or_nothing(variant.speedup, with("%.2f", 1)),
           or_nothing(variant.efficiency, with("%.0f %%", 100)),
-          or_nothing(variant.seconds_to_target, [&](const Estimate& value) { return seconds(value); }),
-          or_nothing(variant.bytes_to_target, [&](const Estimate& value) { return human_bytes(value.mean); })};
+          or_nothing(variant.seconds_to_target, [&](const Estimate& value) { return bound + seconds(value); }),
+          or_nothing(variant.bytes_to_target, [&](const Estimate& value) { return bound + human_bytes(value.mean); })};
 }
 
 std::string variants_table(const Comparison& comparison) {

@@ -214,7 +214,7 @@ TEST(Verdict, says_within_of_the_fastest_if_it_was_there_before_its_first_evalua
   make_seeds(place, "a", {.accuracies = {0.7, 0.8}, .seconds = 4}, 2, 0);
   make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.4, 0.8}, .seconds = 8}, 2, 0);
   expect_parts(verdict(place, 0.6).at(1),
-               {"it came there within 2.0 s (", "3.00 times as fast as easgd"});
+               {"it came there within 2.0 s (", "), at least 3.00 times as fast as easgd ("});
 }
 
 TEST(Verdict, of_equal_values_names_nobody) {
