@@ -75,6 +75,7 @@ std::vector<std::string> row_of(const Variant& variant, const Comparison& compar
   for (const double share : {shares.computing, shares.exchanging, shares.waiting, shares.loading}) {
     row.push_back(variant.finished.empty() ? "" : csv_number(share));
   }
+  row.push_back(variant.seconds_to_target ? csv_number(double(variant.is_within)) : "");
   return row;
 }
 
@@ -128,7 +129,7 @@ std::string variants_csv(const Comparison& comparison) {
   for (const NamedEstimate& each : kEstimates) {
     for (const char* part : {"", "_low", "_high"}) table.titles.push_back(title_of(each.name, comparison) + part);
   }
-  add({"target_accuracy", "computing", "exchanging", "waiting", "loading"});
+  add({"target_accuracy", "computing", "exchanging", "waiting", "loading", "to_target_is_bound"});
   for (const Variant& variant : comparison.variants) table.rows.push_back(row_of(variant, comparison));
   return to_csv(table);
 }
