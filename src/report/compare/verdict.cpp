@@ -267,7 +267,7 @@ std::string one_rank_sentence(const Comparison& comparison, const Variant& like)
 std::string lost_sentence(const Comparison& comparison, const MethodCell& cell) {
   const Variant& like = comparison.variants[cell.variants.front()];
   const std::string lost = lost_runs(comparison, like);
-  return lost.empty() ? "" : place_text(like) + lost + "; they count in no mean.";
+  return lost.empty() ? "" : place_text(like) + lost + "; lost runs count in no mean.";
 }
 
 std::string nothing_to_compare(const Comparison& comparison) {

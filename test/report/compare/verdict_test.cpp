@@ -289,7 +289,7 @@ TEST(Verdict, names_no_winner_of_whose_runs_some_diverged) {
              kWithTwo +
                  "easgd came to 60 % test accuracy in 5.596 s, allreduce in 5.955 s; but a method that loses runs is "
                  "no winner. Not every run got there: easgd.",
-             kWithTwo + "8 of 10 runs of easgd diverged; they count in no mean."}));
+             kWithTwo + "8 of 10 runs of easgd diverged; lost runs count in no mean."}));
   for (const Measure measure : {Measure::kScore, Measure::kSecondsToTarget})
     for (const std::size_t variant : {0u, 1u}) EXPECT_EQ(standing_of(comparison, variant, measure), Standing::kNone);
 }
@@ -307,7 +307,7 @@ TEST(Verdict, offers_no_more_seeds_to_methods_that_lose_runs) {
   }
   const Texts verdict = compare_runs(runs, {}).verdict;
   EXPECT_TRUE(verdict.at(0).ends_with("p = 0.051) may be chance.")) << verdict.at(0);
-  EXPECT_EQ(verdict.back(), "With one rank and batch 10, 1 of 4 runs of easgd failed; they count in no mean.");
+  EXPECT_EQ(verdict.back(), "With one rank and batch 10, 1 of 4 runs of easgd failed; lost runs count in no mean.");
 }
 
 TEST(Verdict, says_every_finished_run_of_a_method_that_lost_some) {
@@ -321,7 +321,7 @@ TEST(Verdict, names_methods_without_a_finished_run) {
   const MadeRuns place;
   make_seeds(place, "d", {.communicator = "gossip", .ranks = 2, .accuracies = {0.4, 0.7}}, 3, 0.001);
   EXPECT_EQ(compare_runs(with_survivors(place, 0), {}).verdict.back(),
-            kWithTwo + "all 10 runs of easgd diverged; they count in no mean.");
+            kWithTwo + "all 10 runs of easgd diverged; lost runs count in no mean.");
 }
 
 TEST(Verdict, writes_as_many_decimals_as_a_narrow_interval_and_a_small_lead_need) {
