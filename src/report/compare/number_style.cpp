@@ -20,7 +20,7 @@ NumberStyle NumberStyle::showing(const std::vector<double>& sizes, double value)
   NumberStyle style = *this;
   for (const double size : sizes) {
     const double scaled = std::abs(factor * size);
-    if (!(scaled > 0) || scaled >= std::pow(10, -decimals)) continue;
+    if (!(scaled > 0) || scaled >= std::pow(10, -decimals) / 2) continue;
     const int needed = 1 - magnitude_of(scaled);
     if (needed <= most) style.decimals = std::max(style.decimals, needed);
   }
@@ -30,6 +30,10 @@ NumberStyle NumberStyle::showing(const std::vector<double>& sizes, double value)
 NumberStyle style_of(const Metric& metric, double like) {
   if (is_accuracy(metric)) return kPercent;
   return {1, std::clamp(3 - magnitude_of(like), 0, 9)};
+}
+
+NumberStyle style_of_seconds(const Estimate& value) {
+  return kSeconds.showing({value.mean / 2, value.low.value_or(value.mean)}, value.mean);
 }
 
 double half_of(const Estimate& value) { return value.low ? (*value.high - *value.low) / 2 : 0; }

@@ -184,8 +184,8 @@ std::string never_there(const Field& field, const Target& target) {
 }
 
 NumberStyle style_of_time(const Field& field) {
-  const double seconds = field.best().seconds_to_target->mean;
-  return style_showing(field, &Variant::seconds_to_target, kSeconds.showing({seconds}, seconds));
+  const Estimate& best = *field.best().seconds_to_target;
+  return style_showing(field, &Variant::seconds_to_target, style_of_seconds(best));
 }
 
 // "in 4.0 s", "within 4.0 s"
@@ -202,7 +202,7 @@ std::string best_time(const Field& field) {
 // lower one.
 std::string times_as_fast(const Field& field, const Contrast& contrast) {
   const double ratio = 1 / contrast.effect, one = 1 / contrast.low, other = 1 / contrast.high;
-  const NumberStyle style = contrast.is_apart ? kTimes.showing({ratio - 1, (one - other) / 2}, ratio) : kTimes;
+  const NumberStyle style = contrast.is_apart ? kTimes.showing({ratio - 1}, ratio) : kTimes;
   return (field.best().is_within ? "at least " : "") + style.text(ratio) + " times as fast as " +
          field.variant(contrast.other).method + " (" + interval_text(one, other, style, contrast.p) + ")";
 }

@@ -62,7 +62,7 @@ function digitsOf(value) {
 // As many digits as given, or more if these would round one of `sizes` to 0: then two figures of it. Sizes below a
 // millionth of the unit may come from rounding.
 function digitsShowing(sizes, digits) {
-  const hidden = sizes.filter((size) => size >= 1e-6 && size < 10 ** -digits);
+  const hidden = sizes.filter((size) => size >= 1e-6 && size < 10 ** -digits / 2);
   return Math.max(digits, ...hidden.map((size) => 1 - Math.floor(Math.log10(size))));
 }
 

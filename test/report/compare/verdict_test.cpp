@@ -283,13 +283,12 @@ TEST(Verdict, names_no_winner_of_whose_runs_some_diverged) {
   const Comparison comparison = compare_runs(with_survivors(place, 2), 0.6);
   EXPECT_EQ(
       comparison.verdict,
-      Texts({kWithTwo +
-                 "easgd is ahead with 90.05 % test accuracy after 1 epoch, 9.60 points more than allreduce; but a "
-                 "method that loses runs is no winner.",
-             kWithTwo +
-                 "easgd came to 60 % test accuracy in 5.596 s, allreduce in 5.955 s; but a method that loses runs is "
-                 "no winner. Not every run got there: easgd.",
-             kWithTwo + "8 of 10 runs of easgd diverged; lost runs count in no mean."}));
+      Texts(
+          {kWithTwo + "easgd is ahead with 90.05 % test accuracy after 1 epoch, 9.60 points more than allreduce; but a "
+                      "method that loses runs is no winner.",
+           kWithTwo + "easgd came to 60 % test accuracy in 5.6 s, allreduce in 6.0 s; but a method that loses runs is "
+                      "no winner. Not every run got there: easgd.",
+           kWithTwo + "8 of 10 runs of easgd diverged; lost runs count in no mean."}));
   for (const Measure measure : {Measure::kScore, Measure::kSecondsToTarget})
     for (const std::size_t variant : {0u, 1u}) EXPECT_EQ(standing_of(comparison, variant, measure), Standing::kNone);
 }
@@ -313,7 +312,7 @@ TEST(Verdict, offers_no_more_seeds_to_methods_that_lose_runs) {
 TEST(Verdict, says_every_finished_run_of_a_method_that_lost_some) {
   const MadeRuns place;
   expect_parts(compare_runs(with_survivors(place, 2), 0.88).verdict.at(1),
-               {"only easgd came to 88 % test accuracy in every finished run, in 7.836 s (",
+               {"only easgd came to 88 % test accuracy in every finished run, in 7.8 s (",
                 "Not every run got there: allreduce, easgd."});
 }
 
