@@ -32,9 +32,7 @@ NumberStyle style_of(const Metric& metric, double like) {
   return {1, std::clamp(3 - magnitude_of(like), 0, 9)};
 }
 
-NumberStyle style_of_seconds(const Estimate& value) {
-  return kSeconds.showing({value.mean / 2, value.low.value_or(value.mean)}, value.mean);
-}
+NumberStyle style_of_seconds(double like) { return {1, std::clamp(1 - magnitude_of(like), 1, 9)}; }
 
 double half_of(const Estimate& value) { return value.low ? (*value.high - *value.low) / 2 : 0; }
 

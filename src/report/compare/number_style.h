@@ -20,14 +20,13 @@ struct NumberStyle {
 };
 
 inline constexpr NumberStyle kPercent = {100, 2};
-inline constexpr NumberStyle kSeconds = {1, 1};
 inline constexpr NumberStyle kTimes = {1, 2};
 
 // Percent with two decimals for accuracy, otherwise the four significant digits of a value like `like`.
 NumberStyle style_of(const Metric& metric, double like);
 
-// Tenths of a second, and two figures of less, also of the interval's lower end.
-NumberStyle style_of_seconds(const Estimate& value);
+// One decimal, or two significant digits of a duration below 1 s.
+NumberStyle style_of_seconds(double like);
 
 // The half width of the interval; 0 if there is none.
 double half_of(const Estimate& value);

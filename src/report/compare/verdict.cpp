@@ -185,7 +185,7 @@ std::string never_there(const Field& field, const Target& target) {
 
 NumberStyle style_of_time(const Field& field) {
   const Estimate& best = *field.best().seconds_to_target;
-  return style_showing(field, &Variant::seconds_to_target, style_of_seconds(best));
+  return style_showing(field, &Variant::seconds_to_target, style_of_seconds(best.mean));
 }
 
 // "in 4.0 s", "within 4.0 s"

@@ -51,9 +51,7 @@ std::vector<std::string> row_of(const Comparison& comparison, const Variant& var
     return [pattern, factor](const Estimate& value) { return format(pattern, factor * value.mean); };
   };
   const auto per_sample = static_cast<double>(std::max<std::int64_t>(comparison.tokens_per_sample, 1));
-  const auto seconds = [](const Estimate& value) {
-    return kSeconds.showing({value.mean / 2}, value.mean).text(value.mean);
-  };
+  const auto seconds = [](const Estimate& value) { return style_of_seconds(value.mean).text(value.mean); };
   // A cost to the target is an upper bound if a run had the target at its first evaluation.
   const std::string bound = variant.is_within ? "<= " : "";
   return {variant.method + (variant.place.empty() ? "" : " on " + variant.place),
