@@ -16,6 +16,8 @@ struct Steps {
   int count = 40, of_line = 1, lost = 0;  // `lost` lines in the middle of the file could not be written
   double exchanging = 0.004, waiting = 0.003, late = 0.010;
   std::int64_t bytes = 8000;
+  int tau = 1, agreeing = 1;  // steps from one sum to the next, and from one message of 16 bytes to the next
+  std::string top_k_share{};  // "": not compressed
 };
 
 std::optional<ExchangePattern> pattern_of(const std::string& communicator) {
@@ -33,6 +35,7 @@ void make(const MadeRuns& place, const Steps& steps) {
   MetricsWriter writer(place.path() / "run" / "metrics.jsonl");
   RunHeader header;
   header.config = {{"communicator", steps.communicator}, {"tau", "5"}};
+  if (!steps.top_k_share.empty()) header.config["top-k-share"] = steps.top_k_share;
   header.communicator = steps.communicator;
   header.parameters = 2000;
   header.ranks.resize(2);
@@ -53,7 +56,8 @@ void make(const MadeRuns& place, const Steps& steps) {
       record.waiting = steps.of_line * (steps.waiting + late);
       seconds += record.computing + record.loading + record.waiting;
       record.seconds = seconds;
-      record.bytes = steps.of_line * steps.bytes;
+      const std::int64_t small = steps.agreeing > 1 && line % steps.agreeing == 0 ? 16 : 0;
+      record.bytes = steps.of_line * (line % steps.tau == 0 ? steps.bytes : 0) + small;
       records.push_back(record);
     }
     writer.write_steps(rank, records);
@@ -95,12 +99,29 @@ TEST(PlanRun, has_the_bytes_that_were_sent_and_the_rate_of_the_rank_that_came_la
   EXPECT_NEAR(run.exchange_bytes_per_second.value(), 4000 / 0.004, 1e-3);
 }
 
+TEST(PlanRun, takes_no_messages_between_sums_for_sums) {
+  for (const std::string communicator : {"easgd", "local-sgd"}) {
+    const PlanRun run = read({.communicator = communicator, .count = 90, .tau = 30, .agreeing = 9});
+    EXPECT_TRUE(run.is_sum_measured) << communicator;
+    EXPECT_DOUBLE_EQ(run.basis.sum_bytes, 8000) << communicator;
+    const PlanRun none = read({.communicator = communicator, .count = 90, .tau = 100, .agreeing = 9});
+    EXPECT_FALSE(none.is_sum_measured) << communicator;
+    EXPECT_DOUBLE_EQ(none.basis.sum_bytes, 8000) << communicator;
+  }
+}
+
+TEST(PlanRun, knows_how_small_top_k_makes_a_sum) {
+  const Steps steps{
+      .communicator = "easgd", .count = 90, .bytes = 120, .tau = 30, .agreeing = 9, .top_k_share = "0.01"};
+  EXPECT_DOUBLE_EQ(read(steps).basis.sum_bytes, 120);
+}
+
 TEST(PlanRun, divides_lines_of_several_steps) {
   const PlanRun run = read({.of_line = 5});
   EXPECT_EQ(run.steps_per_record, 5);
   EXPECT_NEAR(run.basis.step_seconds[1][0], 0.020, 1e-12);
   EXPECT_DOUBLE_EQ(run.basis.sum_bytes, 8000);
-  EXPECT_FALSE(read({.communicator = "local-sgd", .of_line = 5, .bytes = 100}).is_sum_measured);
+  EXPECT_FALSE(read({.communicator = "local-sgd", .of_line = 5, .bytes = 4000}).is_sum_measured);
 }
 
 TEST(PlanRun, has_behind_how_much_of_a_step_gradients_travelled) {
@@ -118,7 +139,7 @@ TEST(PlanRun, has_behind_how_much_of_a_step_gradients_travelled) {
 
 TEST(PlanRun, of_pairs_and_centers_takes_the_parameters) {
   for (const std::string communicator : {"gossip", "easgd-async", "easgd-tree", "none"}) {
-    const PlanRun run = read({.communicator = communicator, .bytes = 100});
+    const PlanRun run = read({.communicator = communicator, .bytes = 4000});
     EXPECT_FALSE(run.is_sum_measured) << communicator;
     EXPECT_DOUBLE_EQ(run.basis.sum_bytes, 8000);
     EXPECT_FALSE(run.exchange_bytes_per_second.has_value());

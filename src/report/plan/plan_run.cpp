@@ -114,7 +114,15 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Measures the bytes and the rate of a sum from the steps that sent anything. The rank with the shortest exchange
+// No sum over all ranks carries less. Steps also send messages of some bytes, by which ranks agree when to stop. int8
+// sends a quarter of float32's bytes, and top-k 6 bytes of each value that it keeps.
+double least_sum_bytes(const PlanRun& run) {
+  constexpr double kLeastShare = 0.1;
+  const double kept = number_in(run.settings, "top-k-share");
+  return run.basis.parameter_bytes * (kept > 0 ? std::min(kept, kLeastShare) : kLeastShare);
+}
+
+// Measures the bytes and the rate of a sum from the steps that exchanged values. The rank with the shortest exchange
 // arrived last, so it waited for no other rank.
 void measure_sums(const RawRun& raw, PlanRun& run) {
   const bool is_every_step = run.pattern == ExchangePattern::kGradientSums;
@@ -122,6 +130,7 @@ void measure_sums(const RawRun& raw, PlanRun& run) {
   if (!is_every_step && run.steps_per_record > 1) return;  // a line may hold a fraction of an exchange
   std::size_t count = raw.records.front().size();
   for (const auto& of_rank : raw.records) count = std::min(count, of_rank.size());
+  const double of_sum = run.workers / (2.0 * (run.workers - 1));  // a sum's bytes, divided by those that a rank sends
   std::vector<double> bytes, rates;
   for (std::size_t i = 0; i < count; ++i) {
     double sent = 0, shortest = raw.records.front()[i].exchanging;
@@ -129,11 +138,12 @@ void measure_sums(const RawRun& raw, PlanRun& run) {
       sent = std::max(sent, of_rank[i].bytes);
       shortest = std::min(shortest, of_rank[i].exchanging);
     }
-    if (sent > 0) bytes.push_back(sent);
-    if (sent > 0 && shortest > 0 && is_every_step) rates.push_back(sent / shortest);
+    if (sent * of_sum < least_sum_bytes(run)) continue;
+    bytes.push_back(sent * of_sum);
+    if (shortest > 0 && is_every_step) rates.push_back(sent / shortest);
   }
   if (bytes.empty()) return;
-  run.basis.sum_bytes = median(bytes) * run.workers / (2.0 * (run.workers - 1));
+  run.basis.sum_bytes = median(bytes);
   run.is_sum_measured = true;
   if (!rates.empty()) run.exchange_bytes_per_second = median(rates);
 }
