@@ -1,5 +1,7 @@
 // Implements notes_on of report/compare/comparison.h: what a reader must know before believing a report.
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <set>
 
 #include "base/options/number_text.h"
@@ -80,17 +82,65 @@ std::string on_copies(const Comparison& comparison) {
          listed(labels) + ".";
 }
 
+std::string why_no_speedup(const Comparison& comparison, const Variant& variant) {
+  std::set<std::string> names;
+  for (const Variant& one : comparison.variants) {
+    if (one.ranks > 1 || !one.chosen || one.batch_per_rank != variant.batch_per_rank) continue;
+    for (const std::string& name : machine_differences(one, variant)) names.insert(name);
+  }
+  if (names.empty()) return "there is no finished run of one rank with the same batch per rank";
+  return "the runs of one rank with the same batch per rank differ in " + listed({names.begin(), names.end()});
+}
+
 std::string on_speedups(const Comparison& comparison) {
-  std::set<std::string> batches;
+  std::map<std::string, std::set<std::string>> batches;  // by the reason
   for (const Variant& variant : comparison.variants) {
     if (variant.ranks > 1 && variant.accuracy && !variant.speedup) {
-      batches.insert(setting_in(variant.settings, "batch") +
-                     (setting_in(variant.settings, "batch-means") == "total" ? " in all" : ""));
+      batches[why_no_speedup(comparison, variant)].insert(
+          setting_in(variant.settings, "batch") +
+          (setting_in(variant.settings, "batch-means") == "total" ? " in all" : ""));
     }
   }
-  if (batches.empty()) return "";
-  return "No speed-up is given for batch " + listed({batches.begin(), batches.end()}) +
-         ": there is no run of one rank with the same batch per rank.";
+  std::string text;
+  for (const auto& [why, of_why] : batches)
+    text += (text.empty() ? "" : " ") + ("No speed-up is given for batch " + listed({of_why.begin(), of_why.end()})) +
+            ": " + why + ".";
+  return text;
+}
+
+// For each rank the seconds that all other ranks together waited for it, in the mean over the finished runs.
+std::vector<double> waits_for_ranks(const Comparison& comparison, const Variant& variant) {
+  std::vector<double> seconds;
+  for (const std::size_t run : variant.finished) {
+    const std::vector<RankTimes>& times = comparison.runs[run].summary->times_of_ranks;
+    seconds.resize(std::max(seconds.size(), times.size()));
+    for (std::size_t rank = 0; rank < times.size(); ++rank)
+      seconds[rank] += times[rank].seconds_waited_for / static_cast<double>(variant.finished.size());
+  }
+  return seconds;
+}
+
+// "allreduce for rank 1 (12.3 s of 13.0 s)"; "" if waits were short, or no rank caused nearly all of them.
+std::string wait_for_one(const Comparison& comparison, const Variant& variant) {
+  constexpr double kLeastShareOfTime = 0.05, kNearlyAll = 0.8;
+  const std::vector<double> waits = waits_for_ranks(comparison, variant);
+  const double all = std::accumulate(waits.begin(), waits.end(), 0.0);
+  if (waits.empty() || !(all > kLeastShareOfTime * variant.seconds->mean * static_cast<double>(waits.size())))
+    return "";
+  const auto longest = std::ranges::max_element(waits);
+  if (*longest < kNearlyAll * all) return "";
+  return variant.label + " for rank " + std::to_string(longest - waits.begin()) + " (" + decimal_text(*longest, 1) +
+         " s of " + decimal_text(all, 1) + " s)";
+}
+
+std::string on_a_slow_rank(const Comparison& comparison) {
+  std::vector<std::string> waits;
+  for (const Variant& variant : comparison.variants)
+    if (variant.chosen && variant.seconds) waits.push_back(wait_for_one(comparison, variant));
+  std::erase(waits, "");
+  if (waits.empty()) return "";
+  return "Ranks waited nearly only for one slow rank, in seconds of one run, summed over the ranks that waited: " +
+         listed(waits) + ".";
 }
 
 std::string on_few_evaluations(const Comparison& comparison) {
@@ -213,6 +263,7 @@ std::vector<std::string> notes_on(const Comparison& comparison) {
                                     on_repeated_seeds(comparison),
                                     on_copies(comparison),
                                     on_speedups(comparison),
+                                    on_a_slow_rank(comparison),
                                     on_few_evaluations(comparison),
                                     on_edges(comparison),
                                     on_tuning(comparison),

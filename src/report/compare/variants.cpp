@@ -43,19 +43,19 @@ constexpr const char *kDataIdentity = "data-identity", *kInitialIdentity = "init
 
 // Options that say where a run ran and on what, not how ranks are averaged.
 const std::set<std::string> kOfPlace = {
-    "augment",     "context",       "text-test-share", "vocabulary",       "vocabulary-size",
-    "crop",        "data",          kDataIdentity,     "decode-threads",   "device",
-    "flip",        "image-cache",   "image-size",      "image-test-share", "gpu",
-    "model",       "pad",           "precision",       "sampling",         "shape-compute",
-    "shape-delay", "shape-rate",    "share-gpu",       "slow-rank",        "test-samples",
-    "threads",     "train-samples", "transport"};
+    "augment",      "context",      "text-test-share", "vocabulary",       "vocabulary-size",
+    "crop",         "data",         kDataIdentity,     "decode-threads",   "device",
+    "flip",         "image-cache",  "image-size",      "image-test-share", "gpu",
+    "model",        "pad",          "precision",       "sampling",         "shape-compute",
+    "shape-delay",  "shape-jitter", "shape-rate",      "share-gpu",        "slow-rank",
+    "test-samples", "threads",      "train-samples",   "transport"};
 
 // Settings from which a run's data follows, unless the files have changed.
 const std::set<std::string> kOfData = {
     "context",         "data",          "image-size",       "image-test-share", "test-samples",
     "text-test-share", "train-samples", "validation-share", "vocabulary",       "vocabulary-size"};
 
-const std::set<std::string> kOfNetwork = {"shape-delay", "shape-rate", "transport"};
+const std::set<std::string> kOfSeveralRanks = {"shape-delay", "shape-jitter", "shape-rate", "slow-rank", "transport"};
 
 bool is_of_place(const std::string& name) { return kOfPlace.contains(name) || name.starts_with("synthetic-"); }
 bool is_of_data(const std::string& name) { return kOfData.contains(name) || name.starts_with("synthetic-"); }
@@ -118,9 +118,9 @@ Variant begin_variant(const RunRecord& run, const Settings& settings) {
   return variant;
 }
 
-// A single rank uses no network, so network options do not distinguish it.
+// A single rank uses no network, and no other rank is faster, so these options do not distinguish it.
 bool means_something(const Variant& variant, const std::string& name) {
-  return variant.ranks > 1 || !kOfNetwork.contains(name);
+  return variant.ranks > 1 || !kOfSeveralRanks.contains(name);
 }
 
 bool differs(const std::vector<const Variant*>& variants, const std::string& name) {
@@ -207,15 +207,19 @@ std::vector<Variant> group_runs(const std::vector<RunRecord>& runs) {
   return variants;
 }
 
-bool share_machine(const Variant& a, const Variant& b) {
-  Settings names = a.settings;
-  names.insert(b.settings.begin(), b.settings.end());
-  return std::ranges::all_of(names, [&](const auto& entry) {
-    const std::string& name = entry.first;
-    return !is_of_place(name) || kOfNetwork.contains(name) ||
-           setting_in(a.settings, name) == setting_in(b.settings, name);
-  });
+std::vector<std::string> machine_differences(const Variant& a, const Variant& b) {
+  Settings settings = a.settings;
+  settings.insert(b.settings.begin(), b.settings.end());
+  std::vector<std::string> differing;
+  for (const auto& [name, unused] : settings) {
+    if (is_of_place(name) && !kOfSeveralRanks.contains(name) &&
+        setting_in(a.settings, name) != setting_in(b.settings, name))
+      differing.push_back(name);
+  }
+  return differing;
 }
+
+bool share_machine(const Variant& a, const Variant& b) { return machine_differences(a, b).empty(); }
 
 std::vector<std::string> differing_settings(const std::vector<Variant>& variants) {
   const std::set<std::string> names = differing_of(variants, "");

@@ -70,7 +70,9 @@ struct Variant {
 // measures stay empty.
 std::vector<Variant> group_runs(const std::vector<RunRecord>& runs);
 
-// Whether both ran the same model on the same data and kind of machine. Networks may differ.
+// The settings of model, data and machine in which the variants differ. Networks and slowed ranks may differ.
+std::vector<std::string> machine_differences(const Variant& a, const Variant& b);
+// Whether there are none.
 bool share_machine(const Variant& a, const Variant& b);
 
 // The names of options that differ between variants, sorted. Options that only name or watch a run are left out.
