@@ -149,18 +149,14 @@ void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& 
   }
 }
 
-void measure_speedups(std::vector<Variant>& variants, const std::vector<RunRecord>& runs) {
+void measure_speedups(std::vector<Variant>& variants) {
   for (Variant& variant : variants) {
     const Variant* one = one_rank_like(variant, variants);
     // A smaller divisor would give a meaningless speed-up.
-    if (!one || !(one->samples_per_second->mean > 1e-2)) continue;
-    const double alone = one->samples_per_second->mean;
-    const auto speedup = [&](const RunRecord& run) -> std::optional<double> {
-      return run.summary->samples_per_second / alone;
-    };
-    const auto efficiency = [&](const RunRecord& run) -> std::optional<double> { return *speedup(run) / run.ranks; };
-    variant.speedup = over_finished(variant, runs, speedup);
-    variant.efficiency = over_finished(variant, runs, efficiency);
+    if (!one || !variant.samples_per_second || !(one->samples_per_second->mean > 1e-2)) continue;
+    variant.speedup = ratio_of(*variant.samples_per_second, *one->samples_per_second);
+    if (one == &variant) variant.speedup->low = variant.speedup->high = std::nullopt;  // it is 1, whatever the scatter
+    variant.efficiency = in_units_of(variant.ranks, *variant.speedup);
   }
 }
 
@@ -254,7 +250,7 @@ Comparison compare_runs(RunList list, std::optional<double> target) {
   comparison.differing = differing_settings(comparison.variants);
   measure_ends(comparison.variants, comparison.runs);
   choose_learning_rates(comparison.variants, comparison.runs);
-  measure_speedups(comparison.variants, comparison.runs);
+  measure_speedups(comparison.variants);
   if (target) {
     comparison.target = {*target, "--target"};
   } else if (const auto common = common_target(comparison.metric, comparison.variants, comparison.runs)) {

@@ -26,4 +26,11 @@ struct Estimate {
 // Throws Error(kInternal) if there are no values.
 Estimate estimate(const std::vector<double>& values, ValueRange range = ValueRange::kAny);
 
+// The ratio of two means of values above 0. Its two-sided 95 % interval is Welch's, computed from the logarithms, so it
+// contains the scatter of both. There is none if one of both has a single value.
+Estimate ratio_of(const Estimate& value, const Estimate& base);
+
+// The same estimate in a unit of this size.
+Estimate in_units_of(double unit, Estimate estimate);
+
 }  // namespace eave

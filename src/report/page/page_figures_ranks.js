@@ -107,7 +107,8 @@ function drawSpeed(view, box) {
   drawSpeedup(left, speedup, ranksAxis(rankCounts(view)));
   drawEfficiency(right, efficiency, ranksAxis(rankCounts(view)));
   return {
-    caption: `${caption}${batchText(view)}. Grey: ideal.`,
+    caption: `${caption}${
+        batchText(view)}. Whiskers: 95 % interval over seeds, with the scatter of the one rank's runs. Grey: ideal.`,
     table: () => speedTable(speedup, efficiency),
     legend: legendOf(speedup)
   };

@@ -68,6 +68,19 @@ TEST(Variants, on_other_machines_give_no_speedup) {
             "No speed-up is given for batch 10: the runs of one rank with the same batch per rank differ in threads.");
 }
 
+TEST(Variants, have_no_interval_of_a_speedup_against_themselves) {
+  const MadeRuns place;
+  for (const int seed : {1, 2}) {
+    const std::string name = std::to_string(seed);
+    make_run(place, "one" + name, {.seed = seed, .accuracies = {0.5}, .seconds = 7.0 + seed});
+    make_run(place, "two" + name, {.ranks = 2, .seed = seed, .accuracies = {0.5}, .seconds = 4});
+  }
+  const Comparison comparison = compared(place);
+  EXPECT_EQ(comparison.variants[0].speedup->mean, 1);
+  EXPECT_FALSE(comparison.variants[0].speedup->low || comparison.variants[0].efficiency->low);
+  EXPECT_LT(*comparison.variants[1].speedup->low, comparison.variants[1].speedup->mean);
+}
+
 TEST(LearningRate, is_chosen_by_validation_not_by_test_accuracy) {
   const MadeRuns place;
   make_run(place, "a", {.accuracies = {0.75}, .validation = {0.5}, .settings = {{"lr", "0.1"}}});

@@ -51,6 +51,21 @@ TEST(Estimate, of_one_value_has_no_interval) {
   EXPECT_FALSE(value.low || value.high);
 }
 
+// Both have standard error 0.1 on the logarithms, so Welch's t-test has two degrees of freedom.
+TEST(Ratio, has_the_scatter_of_both_means) {
+  const std::vector<double> base = {std::exp(-0.1), std::exp(0.1)}, value = {2 * base[0], 2 * base[1]};
+  const Estimate ratio = ratio_of(estimate(value), estimate(base));
+  const double quantile = (2 * 0.975 - 1) / std::sqrt(2 * 0.975 * 0.025);
+  EXPECT_DOUBLE_EQ(ratio.mean, 2);
+  EXPECT_NEAR(*ratio.low, 2 / std::exp(quantile * std::sqrt(0.02)), 1e-12);
+  EXPECT_NEAR(*ratio.high, 2 * std::exp(quantile * std::sqrt(0.02)), 1e-12);
+}
+
+TEST(Ratio, has_no_interval_if_either_has_one_value) {
+  for (const Estimate& ratio : {ratio_of(estimate({2, 3}), estimate({1})), ratio_of(estimate({2}), estimate({1, 2}))})
+    EXPECT_FALSE(ratio.low || ratio.high);
+}
+
 TEST(Estimate, covers_95_percent_of_the_density) {
   for (const int n : {2, 3, 4, 5, 10, 30}) {
     std::vector<double> values;
