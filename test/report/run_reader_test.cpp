@@ -89,6 +89,24 @@ TEST(MetricsReader, judges_a_resumed_run_by_its_last_part) {
   EXPECT_EQ(read_back(place, "again").end, RunEnd::kInterrupted);
 }
 
+TEST(MetricsReader, knows_the_hosts_and_the_version_if_they_were_recorded) {
+  const auto with = [](std::string metrics, const std::string& before, const std::string& after) {
+    return metrics.replace(metrics.find(before), before.size(), after);
+  };
+  const std::string old = with(header(), "\"version\":\"\",", "");
+  const MadeRuns place;
+  place.write("old/metrics.jsonl", old);
+  EXPECT_EQ(read_back(place, "old").version, "");
+  EXPECT_TRUE(read_back(place, "old").hosts.empty());
+  std::string both;
+  for (const std::string host : {"a", "b"})
+    both +=
+        with(with(header(), "\"host\":\"\"", "\"host\":\"" + host + "\""), "\"version\":\"\"", "\"version\":\"0.1.0\"");
+  place.write("resumed/metrics.jsonl", both);
+  EXPECT_EQ(read_back(place, "resumed").version, "0.1.0");
+  EXPECT_EQ(read_back(place, "resumed").hosts, (std::set<std::string>{"a", "b"}));
+}
+
 TEST(MetricsReader, names_the_line_and_the_reason_of_what_it_cannot_use) {
   EXPECT_EQ(refusal_of(""), "metrics.jsonl is empty: the run did not begin");
   EXPECT_EQ(refusal_of(header().substr(0, 50)), "metrics.jsonl has no whole line: the run did not begin");

@@ -7,6 +7,7 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "report/compare/comparison.h"
+#include "report/compare/other_differences.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
 #include "report/text/terminal.h"
@@ -259,6 +260,9 @@ std::vector<std::string> notes_on(const Comparison& comparison) {
   std::vector<std::string> notes = {on_unfinished(comparison),
                                     on_lost_lines(comparison),
                                     on_data(comparison),
+                                    on_other_settings(comparison),
+                                    on_versions(comparison),
+                                    on_hosts(comparison),
                                     on_learning_rates(comparison),
                                     on_repeated_seeds(comparison),
                                     on_copies(comparison),

@@ -219,6 +219,8 @@ std::vector<std::string> machine_differences(const Variant& a, const Variant& b)
   return differing;
 }
 
+bool is_of_training(const std::string& name) { return !has_column(name) && !is_of_place(name); }
+
 bool share_machine(const Variant& a, const Variant& b) { return machine_differences(a, b).empty(); }
 
 std::vector<std::string> differing_settings(const std::vector<Variant>& variants) {

@@ -70,6 +70,10 @@ struct Variant {
 // measures stay empty.
 std::vector<Variant> group_runs(const std::vector<RunRecord>& runs);
 
+// Whether a setting of a variant says how its ranks train: neither data, machine and network, nor a column of the
+// table.
+bool is_of_training(const std::string& name);
+
 // The settings of model, data and machine in which the variants differ. Networks and slowed ranks may differ.
 std::vector<std::string> machine_differences(const Variant& a, const Variant& b);
 // Whether there are none.

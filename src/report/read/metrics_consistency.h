@@ -21,6 +21,7 @@ struct HeaderRank {
 struct HeaderLine {
   std::map<std::string, std::string> config;
   std::string communicator, model;
+  std::string version;  // of eave; "" if it is not recorded
   Metric metric = {};
   std::int64_t parameters = 0, train_samples = 0, test_samples = 0, classes = 0;
   std::int64_t test_labels = 0, tokens_per_sample = 0;  // 0 if they are not recorded

@@ -21,6 +21,7 @@ HeaderLine header_from(const Json& object) {
   header.config = fields.in("config").texts();
   fields.take("communicator", header.communicator);
   fields.take("model", header.model);
+  fields.take_if_there("version", header.version);
   fields.take("parameters", header.parameters);
   fields.take("train_samples", header.train_samples);
   fields.take("test_samples", header.test_samples);

@@ -73,6 +73,9 @@ class MetricsReading {
     run_.ranks = static_cast<int>(header.ranks.size());
     run_.workers = header.workers();
     run_.device = header.ranks.front().device;
+    run_.version = header.version;
+    for (const HeaderRank& rank : header.ranks)
+      if (!rank.host.empty()) run_.hosts.insert(rank.host);
     run_.end = RunEnd::kInterrupted;
     totals_.resize(header.ranks.size());
   }

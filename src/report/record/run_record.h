@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,8 @@ struct RunRecord {
   std::string data_identity, initial_identity;  // hashes of what the run began from; "" if they are not recorded
   int ranks = 0, workers = 0;                   // all ranks, and those that train
   std::string device;                           // of rank 0
+  std::string version;                          // of eave; "" if it is not recorded
+  std::set<std::string> hosts;                  // on which a rank ran
   RunEnd end = RunEnd::kInterrupted;
   std::string why;              // why the run did not finish; "" if it did
   std::int64_t lost_lines = 0;  // that the run could not write

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "report/compare/comparison.h"
+#include "report/compare/other_differences.h"
 #include "test/expectations.h"
 #include "test/report/made_runs.h"
 
@@ -107,6 +108,61 @@ TEST(SlowRank, is_named_if_the_others_waited_nearly_only_for_it) {
                                  "ranks that waited: allreduce for rank 1 (6.0 s of 6.4 s)."));
   for (const double little : {0.7, 1.5})  // less than 5 % of the time; for rank 1 less than 80 % of it
     for (const std::string& note : notes_on_waits(little)) EXPECT_EQ(note.find("waited"), std::string::npos) << note;
+}
+
+TEST(OtherDifferences, tell_of_settings_that_may_explain_a_result) {
+  const MadeRuns place;
+  const auto make = [&](const std::string& method, const std::string& momentum, int epochs) {
+    const std::map<std::string, std::string> settings = {
+        {"momentum", momentum}, {"tau", method == "easgd" ? "10" : "5"}, {"epochs", std::to_string(epochs)}};
+    make_run(place, method, {.communicator = method, .accuracies = {0.5}, .epochs = epochs, .settings = settings});
+  };
+  make("allreduce", "0.5", 1);
+  make("easgd", "0.9", 2);
+  make("local-sgd", "0.5", 1);
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_EQ(on_other_settings(comparison),
+            "Methods differ in other settings too, which may explain the result: momentum 0.5 (allreduce tau=5, "
+            "local-sgd tau=5), 0.9 (easgd tau=10).");
+  EXPECT_TRUE(std::ranges::count(comparison.notes, on_other_settings(comparison)));
+}
+
+TEST(OtherDifferences, say_nothing_of_what_names_tell_already) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.5}, .settings = {{"momentum", "0.5"}}});
+  make_run(place, "b", {.accuracies = {0.5}, .settings = {{"momentum", "0.9"}}});
+  make_run(place, "c", {.communicator = "easgd", .accuracies = {0.5}, .settings = {{"alpha", "0.9"}}});
+  EXPECT_EQ(on_other_settings(compare_runs(read_made(place), {})), "");
+}
+
+// One run of each of two methods, on these hosts and by these versions.
+Comparison compared_on(const std::set<std::string>& first, const std::set<std::string>& second,
+                       const std::string& version) {
+  const MadeRuns place;
+  for (const std::string method : {"allreduce", "easgd"})
+    make_run(place, method, {.communicator = method, .ranks = 2, .accuracies = {0.5}});
+  RunList list = read_made(place);
+  list.runs[0].hosts = first;
+  list.runs[1].hosts = second;
+  list.runs[0].version = "0.1.0";
+  list.runs[1].version = version;
+  return compare_runs(std::move(list), {});
+}
+
+TEST(OtherDifferences, tell_of_versions_and_hosts) {
+  const Comparison comparison = compared_on({"a", "b"}, {"c"}, "0.2.0");
+  EXPECT_EQ(on_versions(comparison),
+            "Runs are by different versions of eave, so their results and times may differ for that reason: 0.1.0 "
+            "(allreduce), 0.2.0 (easgd).");
+  EXPECT_EQ(on_hosts(comparison),
+            "Methods ran on different hosts, so their times compare only if these are alike: a, b (allreduce), c "
+            "(easgd).");
+  for (const std::string& note : {on_versions(comparison), on_hosts(comparison)})
+    EXPECT_TRUE(std::ranges::count(comparison.notes, note));
+  const Comparison alike = compared_on({"a", "b"}, {"a", "b"}, "0.1.0");
+  EXPECT_EQ(on_versions(alike) + on_hosts(alike), "");
+  const Comparison old = compared_on({}, {"a"}, "");
+  EXPECT_EQ(on_versions(old) + on_hosts(old), "");
 }
 
 TEST(LostLines, are_told_and_the_end_counts) {
