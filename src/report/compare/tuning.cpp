@@ -28,6 +28,12 @@ std::string edge_text(const std::string& name, const std::string& value, bool is
          " tried";
 }
 
+// Training time: of a run that did not finish, up to the last step that it recorded.
+double seconds_of(const RunRecord& run) {
+  if (run.summary) return run.summary->seconds;
+  return run.steps.empty() ? 0 : run.steps.back().seconds;
+}
+
 // Chooses the best of some variants that differ only in the learning rate. The best has the best mean validation
 // score at the end. If a finished run has recorded none, the test score decides.
 //
@@ -88,9 +94,7 @@ class LearningRateChoice {
       tuning.rates.push_back(rival->learning_rate);
       if (rival == &best) continue;
       tuning.runs += rival->runs.size();
-      for (const std::size_t run : rival->runs) {
-        if (runs_[run].summary) tuning.seconds += runs_[run].summary->seconds;
-      }
+      for (const std::size_t run : rival->runs) tuning.seconds += seconds_of(runs_[run]);
     }
     std::ranges::sort(tuning.rates);
     if (tuning.rates.size() < 2) return;
@@ -132,9 +136,7 @@ std::string option_tuning(const std::vector<Variant*>& rivals, const Variant& be
     if (rival == &best) continue;
     count += rival->runs.size() + rival->tuning.runs;
     seconds += rival->tuning.seconds;
-    for (const std::size_t run : rival->runs) {
-      if (runs[run].summary) seconds += runs[run].summary->seconds;
-    }
+    for (const std::size_t run : rival->runs) seconds += seconds_of(runs[run]);
   }
   return name + ": " + count_text(rivals.size(), "value") + ", " + decimal_text(seconds, 1) + " s in " +
          count_text(count, "run");

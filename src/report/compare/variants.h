@@ -16,7 +16,7 @@ namespace eave {
 struct RateTuning {
   std::vector<double> rates;  // tried, ascending; the chosen one too
   std::size_t runs = 0;       // at the rates that were not chosen
-  double seconds = 0;         // training time of these runs, as far as they finished
+  double seconds = 0;         // training time of these runs, finished or not
 };
 
 // The best value of an option lies at the edge of what was tried.

@@ -131,6 +131,15 @@ TEST(LearningRate, with_which_a_seed_was_lost_goes_behind_one_with_which_none_wa
   EXPECT_EQ(comparison.notes.at(0), "Not finished, and in no mean: a2 (interrupted).");
 }
 
+TEST(LearningRate, has_the_time_of_runs_that_did_not_finish_in_what_tuning_took) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.5}, .seconds = 8, .settings = {{"lr", "0.1"}}});
+  make_run(place, "b", {.accuracies = {0.5}, .seconds = 3, .settings = {{"lr", "0.3"}}, .finishes = false});
+  const Comparison comparison = compared(place);
+  EXPECT_EQ(comparison.variants[0].tuning.runs, 1u);
+  EXPECT_EQ(comparison.variants[0].tuning.seconds, 3);
+}
+
 // A comparison in one job leaves such runs: all rates with the first seed, further seeds only at the best rate.
 TEST(LearningRate, is_chosen_by_the_seeds_that_all_rates_have) {
   const MadeRuns place;
