@@ -15,14 +15,6 @@
 namespace eave {
 namespace {
 
-constexpr std::size_t kMostNames = 10;
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) text += (i == 0 ? "" : ", ") + names[i];
-  return names.size() > kMostNames ? text + " and " + std::to_string(names.size() - kMostNames) + " more" : text;
-}
-
 std::string on_unfinished(const Comparison& comparison) {
   std::vector<std::string> names;
   for (const RunRecord& run : comparison.runs) {

@@ -2,6 +2,9 @@
 
 #include <map>
 #include <set>
+#include <vector>
+
+#include "report/text/terminal.h"
 
 namespace eave {
 namespace {
@@ -13,17 +16,13 @@ using MethodsOfValue = std::map<std::string, std::set<std::string>>;
 const std::set<std::string> kOfLength = {"epochs",           "max-samples",     "max-steps",        "max-tokens",
                                          "stop-after-bytes", "stop-after-time", "stop-at-accuracy", "stop-at-loss"};
 
-std::string joined(const std::set<std::string>& texts) {
-  std::string text;
-  for (const std::string& each : texts) text += (text.empty() ? "" : ", ") + each;
-  return text;
-}
+std::string listed_set(const std::set<std::string>& names) { return listed({names.begin(), names.end()}); }
 
 // "0.5 (allreduce, local-sgd tau=10), 0.9 (easgd tau=10)"
 std::string values_text(const MethodsOfValue& values) {
-  std::string text;
-  for (const auto& [value, methods] : values) text += (text.empty() ? "" : ", ") + value + " (" + joined(methods) + ")";
-  return text;
+  std::vector<std::string> texts;
+  for (const auto& [value, methods] : values) texts.push_back(value + " (" + listed_set(methods) + ")");
+  return listed(texts);
 }
 
 bool is_in_name(const Variant& variant, const std::string& setting) {
@@ -94,7 +93,7 @@ std::string on_hosts(const Comparison& comparison) {
     for (const std::size_t index : cell.variants) {
       const Variant& variant = comparison.variants[index];
       const std::set<std::string> mine = hosts_of(comparison, variant);
-      if (!mine.empty()) hosts[joined(mine)].insert(variant.label);
+      if (!mine.empty()) hosts[listed_set(mine)].insert(variant.label);
     }
     if (hosts.size() < 2) continue;
     for (const auto& [names, labels] : hosts) differing[names].insert(labels.begin(), labels.end());

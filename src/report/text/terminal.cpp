@@ -34,6 +34,13 @@ TerminalSize output_terminal() {
   return {columns, is_known ? size.ws_row : kUnknownHeight};
 }
 
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostNames = 10;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i) text += (i == 0 ? "" : ", ") + names[i];
+  return names.size() > kMostNames ? text + " and " + std::to_string(names.size() - kMostNames) + " more" : text;
+}
+
 bool is_utf8_locale() {
   for (const char* const name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* const value = std::getenv(name);

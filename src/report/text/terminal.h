@@ -38,6 +38,9 @@ std::string loss_text(double loss);
 // "4:07", "1:02:03"
 std::string clock_text(double seconds);
 
+// The names with commas between them; after ten, only the number of the rest: "a, b and 3 more".
+std::string listed(const std::vector<std::string>& names);
+
 // The number of code points.
 std::size_t count_characters(const std::string& text);
 
