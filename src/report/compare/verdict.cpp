@@ -147,6 +147,9 @@ std::string score_sentence(const Field& field) {
   const std::string behind = left_behind(field, "has", [&](const Contrast& each) { return lead(each, than); });
   if (field.measured.has_first())
     return place_text(best) + best.method + " won: " + numbers + ", " + lead(field.next(), than) + "." + behind;
+  if (const Variant& next = field.variant(field.next().other); next.accuracy->mean == best.accuracy->mean)
+    return place_text(best) + "no method won on test " + metric.name + ": " + best.method + " has " + numbers +
+           ", and " + next.method + " is level with it." + behind;
   return place_text(best) + "no method won on test " + metric.name + ": " + best.method + " has " + numbers +
          "; its lead of " + lead(field.next(), points + " over ") + " may be chance" + seeds_text(field) + "." + behind;
 }
