@@ -114,7 +114,8 @@ function drawVariantTable(view, columns, state, table) {
 // sorted: the table's order if it is sorted by this column, otherwise null.
 function headCell(column, unit, sorted, sort) {
   const order = sorted ? (sorted.down ? "descending" : "ascending") : "none";
-  const under = [unit.name.trim(), column.under].filter(Boolean).join(" ");
+  const name = column.title.endsWith("/s") ? unit.name.replace("/s", "") : unit.name;
+  const under = [name.trim(), column.under].filter(Boolean).join(" ");
   const button =
       element("button", {type: "button", click: sort}, column.title, element("span", {class: "unit"}, under));
   return element("th", {scope: "col", class: column.text ? null : "number", "aria-sort": order}, button);
