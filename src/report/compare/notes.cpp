@@ -115,7 +115,7 @@ std::vector<double> waits_for_ranks(const Comparison& comparison, const Variant&
 
 // "allreduce for rank 1 (12.3 s of 13.0 s)"; "" if waits were short, or no rank caused nearly all of them.
 std::string wait_for_one(const Comparison& comparison, const Variant& variant) {
-  constexpr double kLeastShareOfTime = 0.05, kNearlyAll = 0.8;
+  constexpr double kLeastShareOfTime = 0.1, kNearlyAll = 0.8;
   const std::vector<double> waits = waits_for_ranks(comparison, variant);
   const double all = std::accumulate(waits.begin(), waits.end(), 0.0);
   if (waits.empty() || !(all > kLeastShareOfTime * variant.seconds->mean * static_cast<double>(waits.size())))

@@ -88,26 +88,26 @@ TEST(InitialParameters, tell_runs_apart_if_the_file_was_replaced) {
   EXPECT_EQ(compare_runs(read_made(place), {}).differing, std::vector<std::string>{"initial-identity"});
 }
 
-// The last evaluation is lost, but stands in the end too.
-// The ranks of a run of 8 s. Others waited for rank 1 during `longest` seconds, and for each other rank for 0.2 s.
-Texts notes_on_waits(double longest) {
+// Three ranks ran for 8 s. Others waited for rank 1 during `longest` seconds, and for each other rank during `rest`.
+Texts notes_on_waits(double longest, double rest) {
   const MadeRuns place;
   make_seeds(place, "a", {.ranks = 3, .accuracies = {0.5}, .settings = {{"slow-rank", "1:4x"}}}, 2, 0);
   RunList list = read_made(place);
   for (RunRecord& run : list.runs) {
     run.summary->times_of_ranks.resize(3);
-    for (RankTimes& times : run.summary->times_of_ranks) times.seconds_waited_for = 0.2;
+    for (RankTimes& times : run.summary->times_of_ranks) times.seconds_waited_for = rest;
     run.summary->times_of_ranks[1].seconds_waited_for = longest;
   }
   return compare_runs(std::move(list), {}).notes;
 }
 
 TEST(SlowRank, is_named_if_the_others_waited_nearly_only_for_it) {
-  EXPECT_TRUE(std::ranges::count(notes_on_waits(6),
+  EXPECT_TRUE(std::ranges::count(notes_on_waits(6, 0.2),
                                  "Ranks waited nearly only for one slow rank, in seconds of one run, summed over the "
                                  "ranks that waited: allreduce for rank 1 (6.0 s of 6.4 s)."));
-  for (const double little : {0.7, 1.5})  // less than 5 % of the time; for rank 1 less than 80 % of it
-    for (const std::string& note : notes_on_waits(little)) EXPECT_EQ(note.find("waited"), std::string::npos) << note;
+  Texts others = notes_on_waits(1, 0.1);  // less than a tenth of the ranks' time
+  for (const std::string& note : notes_on_waits(3, 0.5)) others.push_back(note);  // less than 80 % of it for rank 1
+  for (const std::string& note : others) EXPECT_EQ(note.find("waited"), std::string::npos) << note;
 }
 
 TEST(OtherDifferences, tell_of_settings_that_may_explain_a_result) {
@@ -165,6 +165,7 @@ TEST(OtherDifferences, tell_of_versions_and_hosts) {
   EXPECT_EQ(on_versions(old) + on_hosts(old), "");
 }
 
+// The last evaluation is lost, but stands in the end too.
 TEST(LostLines, are_told_and_the_end_counts) {
   const MadeRuns place;
   make_run(place, "run", {.accuracies = {0.5, 0.8}});
