@@ -20,9 +20,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The directory as it was given; its own name if it was given as one of those that name no directory, such as ".".
+std::string title_of(const fs::path& directory) {
+  const fs::path given = directory.lexically_normal();
+  const fs::path last = given.has_filename() ? given.filename() : given.parent_path().filename();
+  if (last != "." && last != "..") return directory.string();
+  std::error_code error;
+  return fs::weakly_canonical(directory, error).filename().string();
+}
+
 std::string title_of(const std::vector<fs::path>& directories) {
   std::string title;
-  for (const fs::path& directory : directories) title += (title.empty() ? "" : ", ") + directory.string();
+  for (const fs::path& directory : directories) title += (title.empty() ? "" : ", ") + title_of(directory);
   return title;
 }
 

@@ -65,6 +65,11 @@ TEST_F(Report, writes_the_page_where_it_is_told_or_not_at_all) {
   expect_end(73, place_->eave("report runs/easgd-1 --html missing/page.html"));
 }
 
+TEST_F(Report, has_the_name_of_the_working_directory_as_its_title) {
+  expect_end(0, place_->run("env -C runs " + program() + " report . --html ../dot.html"));
+  expect_parts(place_->read("dot.html"), {"\"title\":\"runs\""});
+}
+
 TEST_F(Report, goes_on_without_runs_that_it_cannot_read_and_fails_where_none_is_left) {
   place_->write("bad/torn/metrics.jsonl", "{\"type\":\"hea");
   expect_output(0, place_->eave("report runs/easgd-1 bad --html none"),
