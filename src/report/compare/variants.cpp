@@ -118,9 +118,11 @@ Variant begin_variant(const RunRecord& run, const Settings& settings) {
   return variant;
 }
 
-// A single rank uses no network, and no other rank is faster, so these options do not distinguish it.
+// A single rank uses no network, and no other rank is slower, so these options do not distinguish it unless it is
+// slowed itself.
 bool means_something(const Variant& variant, const std::string& name) {
-  return variant.ranks > 1 || !kOfSeveralRanks.contains(name);
+  const bool is_slowed = name == "slow-rank" && variant.settings.contains(name);
+  return variant.ranks > 1 || !kOfSeveralRanks.contains(name) || is_slowed;
 }
 
 bool differs(const std::vector<const Variant*>& variants, const std::string& name) {
@@ -212,7 +214,7 @@ std::vector<std::string> machine_differences(const Variant& a, const Variant& b)
   settings.insert(b.settings.begin(), b.settings.end());
   std::vector<std::string> differing;
   for (const auto& [name, unused] : settings) {
-    if (is_of_place(name) && !kOfSeveralRanks.contains(name) &&
+    if (is_of_place(name) && means_something(a, name) && means_something(b, name) &&
         setting_in(a.settings, name) != setting_in(b.settings, name))
       differing.push_back(name);
   }

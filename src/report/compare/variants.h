@@ -74,7 +74,8 @@ std::vector<Variant> group_runs(const std::vector<RunRecord>& runs);
 // table.
 bool is_of_training(const std::string& name);
 
-// The settings of model, data and machine in which the variants differ. Networks and slowed ranks may differ.
+// The settings of model, data and machine in which the variants differ. If one of them has one rank, networks and
+// slowed ranks of the other do not count.
 std::vector<std::string> machine_differences(const Variant& a, const Variant& b);
 // Whether there are none.
 bool share_machine(const Variant& a, const Variant& b);

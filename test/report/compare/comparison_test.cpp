@@ -68,6 +68,13 @@ TEST(Variants, on_other_machines_give_no_speedup) {
             "No speed-up is given for batch 10: the runs of one rank with the same batch per rank differ in threads.");
 }
 
+TEST(Variants, have_no_speedup_against_one_rank_that_was_slowed) {
+  const MadeRuns place;
+  make_run(place, "one", {.accuracies = {0.5}, .settings = {{"slow-rank", "0:4x"}}});
+  make_run(place, "two", {.ranks = 2, .accuracies = {0.5}});
+  for (const Variant& variant : compared(place).variants) EXPECT_EQ(variant.speedup.has_value(), variant.ranks == 1);
+}
+
 TEST(Variants, have_no_interval_of_a_speedup_against_themselves) {
   const MadeRuns place;
   for (const int seed : {1, 2}) {
