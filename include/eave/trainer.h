@@ -51,8 +51,8 @@ enum class NormStatistics {
 // How training handles a step whose loss or gradient is not finite. In both cases non-finite values are never written
 // (see Device): they reach no other rank's parameters, and no center.
 enum class OnNonfinite {
-  kSkip,   // The step is left out. If the loss is not finite, the rank counts as one without samples in this step. If
-           // only the gradient is not finite, its non-finite elements are left out.
+  kSkip,   // If the loss is not finite, this rank leaves the step out. If the method averages gradients, all ranks do.
+           // If only the gradient is not finite, its non-finite elements are left out.
   kAbort,  // The run ends.
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -64,7 +65,7 @@ struct Model::State {
   std::int64_t largest_batch;
   Compute* compute;
   float smoothing = 0;      // of labels, in training
-  bool leaves_out = false;  // leaves out batches whose loss is not finite
+  bool leaves_out = false;  // computes no gradient of batches whose loss is not finite
   MomentExchange* ranks = nullptr;
   std::optional<EmptyPass> empty_pass;  // set together with `ranks`
 
@@ -85,6 +86,7 @@ struct Model::State {
   void check_tokens(ConstSlice tokens) const;
   std::int64_t end_pass(std::int64_t labels);
   void leave_out_backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready);
+  void spoil_backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready);
 };
 
 // If memory runs out, the error names the batch size that would fit. Activations grow with the batch, so the free
@@ -163,6 +165,14 @@ void Model::State::leave_out_backward(const StepCall& call, Slice gradients, con
   } else if (ready) {
     ready(gradients);
   }
+}
+
+// Sets the gradients to NaN.
+void Model::State::spoil_backward(const StepCall& call, Slice gradients, const std::function<void(Slice)>& ready) {
+  leave_out_backward(call, gradients, [&](Slice part) {
+    compute->device().fill(part, std::numeric_limits<float>::quiet_NaN());
+    if (ready) ready(part);
+  });
 }
 
 Model::Model(const std::string& specification, ImageShape input, int classes, std::int64_t largest_batch,
@@ -248,7 +258,7 @@ std::int64_t Model::train(const Batch& batch, std::uint64_t seed, ConstSlice par
   plan.forward(call);
   plan.compute_loss(call, gradients);
   if (state.leaves_out && compute.loss_is_not_finite()) {
-    state.leave_out_backward(call, gradients, ready);
+    state.spoil_backward(call, gradients, ready);
   } else {
     run_backward(plan, call, compute, gradients, ready);
   }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <random>
+#include <tuple>
 
 #include "eave/agreement.h"
 #include "test/train/training.h"
@@ -77,13 +78,14 @@ class Nonfinite : public testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(Nonfinite, loss_is_left_out_on_its_rank_alone_and_reaches_nobody) {
+TEST_P(Nonfinite, loss_is_left_out_and_reaches_nobody) {
   on_2_and_4_ranks(4, [](Transport& transport, unsigned seed) {
     const TrainingSetting these = setting(transport.size());
     const Where where = somewhere(Kind::kNanLoss, transport.size(), these.plan.steps, seed);
+    const bool is_of_all = find_kind(communicator_kinds(), GetParam()).traits.averages_gradients;
     const std::vector<double> left_out = run_with_fault(transport, these, where);
     for (int rank = 0; rank < transport.size(); ++rank) {
-      EXPECT_EQ(left_out[static_cast<std::size_t>(rank)], rank == where.rank ? 1 : 0) << seed;
+      EXPECT_EQ(left_out[static_cast<std::size_t>(rank)], is_of_all || rank == where.rank ? 1 : 0) << seed;
     }
   });
 }
@@ -130,19 +132,80 @@ TEST(NonfiniteLoss, leaves_parameters_and_momentum_as_they_were) {
   });
 }
 
-// The gradients of the other ranks count as if the failing rank had no samples.
-TEST(NonfiniteLoss, of_one_rank_leaves_the_others_their_step_under_allreduce) {
-  on_ranks({"threads", 2}, [](Transport& transport) {
+// A training that averages gradients in step 5, whose loss is not finite on the last rank.
+struct AveragedGradients {
+  std::string name;
+  std::function<void(TrainingSetting&)> change;
+};
+
+void use_adamw(TrainingSetting& setting) {
+  setting.rule = "adamw";
+  setting.optimizer = {{"weight-decay", "0.1"}};
+  setting.rate = {{"lr", "0.003"}};
+}
+
+const AveragedGradients kAveragedGradients[] = {
+    {"sgd", [](TrainingSetting&) {}},
+    {"nesterov", [](TrainingSetting& setting) { setting.optimizer.emplace_back("nesterov", "on"); }},
+    {"adamw", use_adamw},
+    {"muon",
+     [](TrainingSetting& setting) {
+       setting.rule = "muon";
+       setting.optimizer = {};
+     }},
+    {"clipping", [](TrainingSetting& setting) { setting.plan.clip_norm = 0.1; }},
+    {"accumulation", [](TrainingSetting& setting) { setting.plan.passes = 2; }},
+    {"reproducible",
+     [](TrainingSetting& setting) {
+       setting.averaging = {{"reproducible", "on"}};
+     }},
+    {"compression",
+     [](TrainingSetting& setting) {
+       setting.averaging = {{"compression", "int8"}};
+     }},
+    {"post_local",
+     [](TrainingSetting& setting) {
+       setting.communicator = "local-sgd";
+       setting.averaging = {{"post-local-at", "8"}, {"tau", "2"}};
+     }},
+};
+
+class NonfiniteLossOfAveragedGradients : public testing::TestWithParam<std::tuple<AveragedGradients, int>> {};
+
+TEST_P(NonfiniteLossOfAveragedGradients, leaves_out_the_step_of_all_ranks) {
+  const auto& [of, ranks] = GetParam();
+  on_ranks({"threads", ranks}, [&change = of.change](Transport& transport) {
     TrainingSetting setting;
-    if (transport.rank() == 1) setting.plan.fault = {Kind::kNanLoss, 4, 0, 0};
+    setting.optimizer = {{"momentum", "0.9"}, {"weight-decay", "0.1"}};
+    change(setting);
+    setting.plan.steps = 8;
+    const bool is_bad = transport.rank() == transport.size() - 1;
+    if (is_bad) setting.plan.fault = {Kind::kNanLoss, 4, 0, 0};
     Training training(transport, setting);
-    std::vector<std::vector<float>> parameters;
-    training.at_step = [&](const StepRecord&) { parameters.push_back(training.parameters()); };
-    training.run();
-    EXPECT_NE(parameters[4], parameters[3]);
-    EXPECT_TRUE(same_on_all_ranks(transport, parameters[4]));
+    std::vector<std::vector<std::vector<float>>> states;
+    training.at_step = [&](const StepRecord& step) {
+      states.emplace_back();
+      for (const Slice vector : training.replica().view().optimizer)
+        states.back().emplace_back(vector.begin(), vector.end());
+      states.back().push_back(training.parameters());
+      if (is_bad) {  // what compression has dropped of earlier gradients
+        for (const Slice slice : training.communicator().state())
+          states.back().emplace_back(slice.begin(), slice.end());
+      }
+      EXPECT_EQ(step.nonfinite, step.step == 5 ? 1 : 0);
+    };
+    EXPECT_EQ(training.run().progress.nonfinite, 1);
+    EXPECT_TRUE(states[4] == states[3]);
+    EXPECT_FALSE(states[5] == states[4]);
+    EXPECT_TRUE(same_on_all_ranks(transport, training.parameters()));
   });
 }
+
+INSTANTIATE_TEST_SUITE_P(Trainings, NonfiniteLossOfAveragedGradients,
+                         testing::Combine(testing::ValuesIn(kAveragedGradients), testing::Values(1, 2)),
+                         [](const auto& which) {
+                           return std::get<0>(which.param).name + "_" + std::to_string(std::get<1>(which.param));
+                         });
 
 TEST(NonfiniteGradient, keeps_its_element_and_moves_all_others) {
   on_ranks({"threads", 2}, [](Transport& transport) {

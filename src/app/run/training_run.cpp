@@ -173,14 +173,16 @@ class TrainingRun {
   // Warns on the rank that has the fault. A fault that all ranks have is printed once.
   void warn_of(const NonfiniteStep& step) {
     const auto rank = static_cast<std::size_t>(transport_.rank());
-    const bool is_of_all = !step.is_of_loss && job_->parts().traits.averages_gradients;
+    const bool averages = job_->parts().traits.averages_gradients, is_of_all = !step.is_of_loss && averages;
     if (is_of_all && !is_first()) return;
     const std::string who = is_of_all ? "" : "rank " + std::to_string(rank) + " on " + guard_.hosts()[rank] + ": ";
     const std::string after =
         is_of_all && transport_.size() > 1 ? " after the sum over all ranks, which does not tell whose it was" : "";
     const std::string text = who + "the " + (step.is_of_loss ? "loss" : "gradient") + " of step " +
                              std::to_string(step.step) + " is not finite" + after + "; eave leaves out " +
-                             (step.is_of_loss ? "this rank's batch" : "what it would make non-finite") +
+                             (!step.is_of_loss ? "what it would make non-finite"
+                              : averages       ? "the step on all ranks"
+                                               : "this rank's batch") +
                              " (--on-nonfinite skip). Later ones are counted without a message";
     if (reporter_) return reporter_->warn(text);
     print_warning(text);

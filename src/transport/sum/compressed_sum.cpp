@@ -13,10 +13,11 @@ void add(Slice into, ConstSlice values) {
 }
 
 // Writes what encoding dropped of each value. If the sent value is not finite, receivers cannot use it. Then the whole
-// value is left over, or 0 if the value itself is not finite.
+// value is left over. If the value itself is NaN, the rest stays as it was, and if it is infinite, nothing is left.
 void write_rest(Slice rest, ConstSlice whole, ConstSlice sent) {
   for (std::size_t i = 0; i < rest.size(); ++i) {
-    const float left = whole[i] - sent[i], kept = std::isfinite(whole[i]) ? whole[i] : 0;
+    const float old = std::isnan(whole[i]) ? rest[i] : 0, kept = std::isfinite(whole[i]) ? whole[i] : old;
+    const float left = whole[i] - sent[i];
     rest[i] = std::isfinite(left) ? left : kept;
   }
 }

@@ -64,11 +64,12 @@ TEST(NonfiniteStep, names_its_rank_or_says_that_it_was_found_after_the_sum) {
   const std::string words = quick("--transport threads --ranks 2 --inject-fault 1:3:");
   for (const auto& [more, says] : std::vector<std::pair<std::string, std::string>>{
            {"nan-gradient", "eave: warning: the gradient of step 3 is not finite after the sum"},
-           {"nan-loss", "rank 1 on "},
+           {"nan-loss --communicator easgd --tau 2", "eave leaves out this rank's batch"},
            {"nan-gradient --communicator easgd --tau 2", "rank 1 on "}}) {
     const Ended ended = expect_end(0, place.eave(words + more), {says});
     EXPECT_EQ(ended.errors.find("not finite"), ended.errors.rfind("not finite")) << ended.errors;
   }
+  expect_end(0, place.eave(words + "nan-loss"), {"rank 1 on ", "eave leaves out the step on all ranks"});
   EXPECT_FALSE(expect_end(0, place.eave(quick("--inject-fault 0:3:nan-gradient")), {"step 3 is not finite; "})
                    .says("all ranks"));
 }
