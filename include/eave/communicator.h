@@ -52,8 +52,10 @@ struct Step {
   std::int64_t samples = 0;             // samples of this rank in this step; may be 0
   std::int64_t samples_everywhere = 0;  // sum of `samples` over all ranks; above 0
   double learning_rate = 0;
-  Ahead ahead{};        // distance from the iterate to the parameters, before and after this step's update
-  double loss_sum = 0;  // summed over this rank's labels; valid from before_update on if wants_loss() is true
+  Ahead ahead{};  // distance from the iterate to the parameters, before and after this step's update
+  // Summed over this rank's labels; valid from before_update on if wants_loss() is true. NaN or infinite if the loss is
+  // not finite.
+  double loss_sum = 0;
 };
 
 struct CommunicatorCosts {

@@ -152,7 +152,7 @@ Averager::Told Averager::average(double loss_sum, TensorFlags has_gradient, cons
   Told told;
   const std::int32_t largest = take_rest(parts, averages_ && !tells);
   told.is_whole = std::isfinite(loss_sum) && largest < cpu::kInfinite;
-  step_.loss_sum = told.is_whole ? loss_sum : 0;
+  step_.loss_sum = told.is_whole ? loss_sum : std::numeric_limits<double>::quiet_NaN();
   const Slice rest = replica_.gradients.first(ready_);
   const bool has_weight = !parts.counts.empty() && told.is_whole && step_.samples > 0;
   if (uses_vector(parts) && !has_weight) weigh_gradients(rest, told.is_whole, averages_ && !tells);

@@ -7,8 +7,8 @@
 // without samples takes part with weight 0 and leaves with the mean.
 //
 // Rounds: each exchange is one all-reduce of the parameters, for which all ranks wait: M bytes, 2 M (p-1)/p on the wire
-// per rank. --worker-momentum average adds one all-reduce per vector of the optimizer. --adaptive-tau adds a sum of one
-// number. Between exchanges ranks send nothing.
+// per rank. --worker-momentum average adds one all-reduce per vector of the optimizer. --adaptive-tau adds a sum of two
+// numbers. Between exchanges ranks send nothing.
 //
 // --post-local-at T: the first T steps average gradients, as `allreduce` does. The first exchange of parameters follows
 // step T + tau (counted from 1). --tau-warmup T: an exchange follows each of the first T steps.

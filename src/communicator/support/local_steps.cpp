@@ -26,6 +26,7 @@ std::string describe_iterates(const CommunicatorContext& context, const std::str
 }
 
 constexpr double kLongest = 1e9;  // steps; a limit, because tau of an exploding loss may not fit an integer
+constexpr std::int64_t kHalf = std::int64_t{1} << 32;
 
 }  // namespace
 
@@ -88,8 +89,16 @@ LocalSteps::LocalSteps(Transport& transport, const LocalStepsSettings& settings)
 
 std::int64_t LocalSteps::first_local() const { return std::max(settings_.post_local_at, settings_.warmup); }
 
+std::int64_t LocalSteps::adapted_tau() const { return kept_.integer(kTauAndWithoutLoss) % kHalf; }
+
+std::int64_t LocalSteps::samples_without_loss() const { return kept_.integer(kTauAndWithoutLoss) / kHalf; }
+
+void LocalSteps::keep(std::int64_t adapted_tau, std::int64_t samples_without_loss) {
+  kept_.set(kTauAndWithoutLoss, adapted_tau + kHalf * samples_without_loss);
+}
+
 std::int64_t LocalSteps::tau() const {
-  const std::int64_t adapted = kept_.integer(kTau);
+  const std::int64_t adapted = adapted_tau();
   return adapted > 0 ? adapted : settings_.tau;
 }
 
@@ -104,12 +113,17 @@ bool LocalSteps::end_step(const Step& step) {
   const bool exchanges = exchanges_after(step);
   if (settings_.adaptive && !averages_gradients(step) && step.index >= settings_.warmup) {
     kept_.set(kStepsSince, kept_.integer(kStepsSince) + 1);
-    kept_.set(kLossSince, kept_.real(kLossSince) + step.loss_sum);
+    if (std::isfinite(step.loss_sum)) {
+      kept_.set(kLossSince, kept_.real(kLossSince) + step.loss_sum);
+    } else {
+      keep(adapted_tau(), samples_without_loss() + step.samples);
+    }
   }
   return exchanges;
 }
 
 void LocalSteps::restart() {
+  keep(adapted_tau(), 0);
   kept_.set(kStepsSince, std::int64_t{0});
   kept_.set(kLossSince, 0.0);
 }
@@ -117,17 +131,20 @@ void LocalSteps::restart() {
 double LocalSteps::adapt(std::int64_t samples) {
   if (!settings_.adaptive || kept_.integer(kStepsSince) == 0) return 0;
   const auto start = std::chrono::steady_clock::now();
-  const double loss = sum_over_ranks(transport_, {kept_.real(kLossSince)})[0] / static_cast<double>(samples);
+  const std::vector<double> sums =
+      sum_over_ranks(transport_, {kept_.real(kLossSince), static_cast<double>(samples_without_loss())});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   restart();
-  if (kept_.real(kFirstLoss) == 0) {
-    kept_.set(kFirstLoss, loss);
-    return seconds;
-  }
-  const double tau = std::ceil(std::sqrt(loss / kept_.real(kFirstLoss)) * static_cast<double>(settings_.tau));
-  // If the loss is NaN, tau stays. The training loop handles such a loss.
-  if (!std::isnan(tau)) kept_.set(kTau, static_cast<std::int64_t>(std::clamp(tau, 1.0, kLongest)));
+  const double with_loss = static_cast<double>(samples) - sums[1];
+  if (with_loss > 0) follow_loss(sums[0] / with_loss);
   return seconds;
+}
+
+void LocalSteps::follow_loss(double loss) {
+  if (kept_.real(kFirstLoss) == 0) return kept_.set(kFirstLoss, loss);
+  const double tau = std::ceil(std::sqrt(loss / kept_.real(kFirstLoss)) * static_cast<double>(settings_.tau));
+  // A script's loss may be negative, so that tau is NaN. Then tau stays.
+  if (!std::isnan(tau)) keep(static_cast<std::int64_t>(std::clamp(tau, 1.0, kLongest)), 0);
 }
 
 }  // namespace eave

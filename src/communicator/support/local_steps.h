@@ -42,7 +42,9 @@ std::string describe_averaged_points(const CommunicatorContext& context);  // lo
 //
 // Adaptive (AdaComm; Wang, Joshi 2019): after exchange k, tau_k = ceil(sqrt(F_k / F_0) tau_0), at least 1. F_k is the
 // mean loss per sample, over all ranks, of the steps since the exchange before. F_0 is that of the first tau_0 steps.
-// As the loss falls, tau falls. If the loss rises above F_0, tau rises above tau_0.
+// As the loss falls, tau falls. If the loss rises above F_0, tau rises above tau_0. A step of a rank whose loss is not
+// finite counts neither in the loss nor in the samples. If no step of any rank is left, tau stays, and the next
+// exchange gives F_0.
 struct LocalStepsSettings {
   std::int64_t tau = 1;  // tau_0
   std::int64_t post_local_at = 0;
@@ -60,7 +62,7 @@ class LocalSteps {
   bool exchanges_after(const Step& step) const;
   // Call it once after each step. Returns whether an exchange follows the step.
   bool end_step(const Step& step);
-  // If adaptive, call it on all ranks at each exchange: it sums one number over the ranks. Otherwise it does nothing.
+  // If adaptive, call it on all ranks at each exchange: it sums two numbers over the ranks. Otherwise it does nothing.
   // `samples`: those of all ranks since the exchange before. Returns the seconds it blocked.
   double adapt(std::int64_t samples);
   std::int64_t tau() const;
@@ -70,12 +72,18 @@ class LocalSteps {
   Slice state() { return kept_.slice(); }
 
  private:
-  enum Kept : std::size_t { kTau, kStepsSince, kLossSince, kFirstLoss, kCount };
+  enum Kept : std::size_t { kTauAndWithoutLoss, kStepsSince, kLossSince, kFirstLoss, kCount };
   std::int64_t first_local() const;
+  std::int64_t adapted_tau() const;           // 0 while tau is tau_0
+  std::int64_t samples_without_loss() const;  // of this rank, since the last exchange
+  void keep(std::int64_t adapted_tau, std::int64_t samples_without_loss);
+  void follow_loss(double loss);  // F_k
 
   Transport& transport_;
   LocalStepsSettings settings_;
-  CheckpointedNumbers kept_{kCount};  // kTau is 0 while tau is tau_0
+  // The first number has the adapted tau in its lower half, and in its upper half the samples without a loss. Early
+  // checkpoints have only the tau there.
+  CheckpointedNumbers kept_{kCount};
 };
 
 }  // namespace eave

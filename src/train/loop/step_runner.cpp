@@ -67,9 +67,8 @@ void StepRunner::run(std::int64_t index, bool meets_after) {
   Started started{step, meets_after};
   compute_gradients(batch, started);
   if (!runs_ahead_ || parts_.communicator.wants_loss()) {
-    const double loss = score(started).loss_sum;
-    started.is_left_out = plan_.on_nonfinite == OnNonfinite::kSkip && !std::isfinite(loss);
-    started.step.loss_sum = started.is_left_out ? 0 : loss;
+    started.step.loss_sum = score(started).loss_sum;
+    started.is_left_out = plan_.on_nonfinite == OnNonfinite::kSkip && !std::isfinite(started.step.loss_sum);
   }
   started.finite = apply_update(started);
   started_.push_back(started);

@@ -1,6 +1,7 @@
 // local-sgd against a simulator in double, with all treatments of momentum and with adaptive tau.
 #include <cmath>
 
+#include "communicator/support/local_steps.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
 #include "test/communicator/averaging_simulator.h"
@@ -179,6 +180,29 @@ TEST_P(LocalSgd, shortens_tau_with_the_root_of_the_loss_on_all_ranks_alike) {
       expect_near(worker.x, simulator.workers.x[me(transport)]);
     }
     EXPECT_LT(simulator.tau, 16) << "and not by chance";
+  });
+}
+
+// Of rank 0's steps whose loss is NaN, neither loss nor samples count. The other ranks have a loss of 1 per sample.
+TEST_P(LocalSgd, adapts_tau_without_the_steps_that_have_no_loss) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    LocalSteps steps(transport, {.tau = 4, .adaptive = true});
+    const std::int64_t samples = 3, of_all = samples * transport.size();
+    const auto tau_after = [&](const std::vector<double>& losses_of_first) {
+      Step step{0, samples, of_all};
+      for (const double loss : losses_of_first) {
+        step.loss_sum = samples * (transport.rank() == 0 ? loss : 1.0);
+        steps.end_step(step);
+      }
+      steps.adapt(of_all * std::ssize(losses_of_first));
+      return steps.tau();
+    };
+    EXPECT_EQ(tau_after({NAN, NAN, NAN, NAN}), 4) << "with one rank there is no first loss yet";
+    EXPECT_EQ(tau_after({NAN, 1, INFINITY, 1}), 4);
+    EXPECT_EQ(tau_after({1, 1, 1, 1}), 4);
+    EXPECT_EQ(tau_after({NAN, 1, 1, 1}), 4);
+    EXPECT_EQ(tau_after({NAN, NAN, NAN, NAN}), 4);
+    EXPECT_GT(tau_after({100, 100, 100, 100}), 4);
   });
 }
 
