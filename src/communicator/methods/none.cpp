@@ -46,6 +46,15 @@ class None final : public Communicator {
 
   bool consensus_is_first_worker() const override { return !is_average_; }
   std::vector<Slice> state() override { return {mean_.state()}; }
+  std::vector<Slice> own_state() override { return state(); }
+
+  // New workers begin at rank 0's parameters. If the checkpoint is of a run that had ended, they hold the mean.
+  void join(const Joining& joining) override {
+    mean_.count_anew();
+    is_consensus_of_now_ = false;
+    const ConstSlice first = consensus();
+    if (!joining.goes_on) replica_.device->copy(replica_.parameters, first);
+  }
 
   void finish() override {
     if (!average_at_end_) {

@@ -209,6 +209,20 @@ TEST(Joined, workers_that_look_ahead_keep_the_velocity_that_they_look_along) {
   EXPECT_EQ(runs.after[2].momentum, Numbers(runs.after[2].momentum.size()));
 }
 
+// The run had ended, so its checkpoint shows the mean of all workers. A count's first float has its lowest 16 bits.
+TEST(Joined, none_keeps_the_samples_that_its_mean_weighs) {
+  const Course course{"none", {{"average-at-end", "on"}}};
+  const Runs runs = resume(course);
+  const auto samples_at = [](std::int64_t steps) { return static_cast<double>(steps * kBatchOfRank); };
+  const double all = 2 * samples_at(course.saved) + 4 * samples_at(course.more);
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    const RankState& after = runs.after[rank];
+    EXPECT_EQ(after.parameters, runs.before[rank < 2 ? rank : 0].parameters) << rank;
+    EXPECT_EQ(after.state[0][0], samples_at((rank < 2 ? course.saved : 0) + course.more)) << rank;
+    EXPECT_EQ(after.state[0][4], all) << rank;
+  }
+}
+
 TEST(Joined, adaptive_tau_keeps_the_loss_that_it_is_measured_by) {
   const Course course{"local-sgd", {{"tau", "3"}, {"adaptive-tau", "on"}}, 2, 4, 7, 0};
   const Runs runs = resume(course);
