@@ -5,6 +5,7 @@
 #include <complex>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "base/options/number_text.h"
 #include "communicator/support/local_steps.h"
@@ -49,6 +50,8 @@ DownpourWorker::DownpourWorker(const CommunicatorContext& context, const std::op
     : AsyncCenter(context.transport, resolve_downpour(context), rule(average),
                   average ? Vectors{.count = 3, .equal = 2, .shown = 1} : Vectors{}),
       average_(average),
+      is_batch_total_(std::ranges::find(context.settings, std::pair<std::string, std::string>(
+                                                              "batch-means", "total")) != context.settings.end()),
       look_ahead_(describe_pushed_iterates(context)) {}
 
 CenterRule DownpourWorker::rule(const std::optional<MovingAverage>& average) {
@@ -73,7 +76,18 @@ void DownpourWorker::reset_to_center(const ReplicaView& replica) {
   begin_worker();
 }
 
+// Another number of workers has pushed another number of times in as many steps, unless the batch grows with it.
+void DownpourWorker::require_known_updates(const Joining& joining) const {
+  if (!average_ || !average_->counts_updates() || !is_batch_total_ || joining.former_workers == workers()) return;
+  throw AgreedError(ExitCode::kConfiguration,
+                    "--resume elastic: the run had " + count_text(joining.former_workers, "worker") + ", now it has " +
+                        std::to_string(workers()) +
+                        ". With --batch-means total the number of pushes so far is not known then, and the average of "
+                        "adownpour depends on it. Give as many workers as before, or begin anew in another directory");
+}
+
 void DownpourWorker::join(const Joining& joining) {
+  require_known_updates(joining);
   if (joining.goes_on) return;
   replica().device->wait();  // earlier writes of the center may still be in the device's queue
   replica().device->write(replica().parameters, vector_of_center(0));

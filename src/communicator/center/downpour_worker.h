@@ -31,16 +31,19 @@ class DownpourWorker final : public AsyncCenter {
   // Between exchanges message() holds b_i, the center that this worker pulled last.
   std::vector<Slice> state() override;
   std::vector<Slice> own_state() override { return {message()}; }
-  // New workers begin at c, as after an exchange, even if z is the consensus.
+  // New workers begin at c, as after an exchange, even if z is the consensus. Throws AgreedError(kConfiguration) if the
+  // number of pushes so far is not known.
   void join(const Joining& joining) override;
   std::string equation() const override;
 
  private:
   static CenterRule rule(const std::optional<MovingAverage>& average);
+  void require_known_updates(const Joining& joining) const;
   void begin_worker() override;
   void before_gradients_of_worker(const Step&) override {}
 
   const std::optional<MovingAverage> average_;
+  const bool is_batch_total_;
   const std::string look_ahead_;  // a line of the card
 };
 

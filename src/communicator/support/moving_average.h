@@ -20,6 +20,7 @@ class MovingAverage {
 
   // The a of update number `updates`, at least 1.
   float share(std::int64_t updates) const;
+  bool counts_updates() const { return rate_ == 0; }
   // "a = 1/(t + 1) ...", "a = 0.001"
   std::string describe() const;
 

@@ -264,6 +264,18 @@ TEST(Resumption, on_other_ranks_says_that_a_scaled_rate_changes) {
   expect_told(0, ended, {"--lr-scaling linear: 3 ranks train now and 2 did before", "1.5 times"});
 }
 
+TEST(Resumption, on_other_ranks_is_refused_if_the_number_of_pushes_would_not_be_known) {
+  const Place place;
+  const std::string words = "--communicator adownpour --tau 2 --lr 0.01 --transport threads --run-dir ";
+  const std::string total = quick(words + "total --batch 8 --batch-means total --ranks ");
+  const std::string per_rank = quick(words + "per-rank --ranks ");
+  expect_told(0, place.eave(total + "2"));
+  expect_told(78, place.eave(total + "4 --epochs 2 --resume elastic"), {"the run had 2 workers, now it has 4"});
+  expect_told(0, place.eave(total + "2 --epochs 2 --resume elastic"));
+  expect_told(0, place.eave(per_rank + "2"));
+  expect_told(0, place.eave(per_rank + "4 --epochs 2 --resume elastic"));
+}
+
 // An epoch has fewer steps on 4 ranks than on 1. If lines were kept by step number, lines of the first run would go.
 TEST(Resumption, after_one_on_other_ranks_keeps_the_lines_from_before_both) {
   const Place place;
