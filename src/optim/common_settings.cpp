@@ -47,7 +47,7 @@ OptionSpec weight_decay_of_option() {
       OptionType::kText,
       "all",
       "parameters that decay: all, or matrices (tensors with 2 or more dimensions), not biases and norms; with text, "
-      "matrices unless given",
+      "matrices unless given. mdownpour lacks this option: all parameters decay",
       {"all", "matrices"}};
 }
 

@@ -74,7 +74,8 @@ class Mdownpour final : public AsyncCenter {
            ";  c <- c + v;  x_i <- c + delta v, in each step, each worker on its own "
            "clock\ndelta = " +
            delta + ", tau = 1, p = " + count_text(workers(), "worker") +
-           ", which send gradients and have no momentum of their own\n" + describe_async(settings()) +
+           ", which send gradients and have no momentum of their own" +
+           (weight_decay_ > 0 ? "; weight decay of all parameters" : "") + "\n" + describe_async(settings()) +
            "\nno elastic force: the pushes of all workers add up, so the effective rate grows with p, and above a "
            "limit c diverges;\nin round-robin order it is stable for lr h < " +
            number_text(round_robin_limit(workers(), momentum_)) + " on curvature h; " + kLocalRate;
