@@ -134,8 +134,9 @@ void ErrorFeedback::append_state(std::vector<Slice>& state) {
 std::string ErrorFeedback::describe(const std::string& sent) const {
   if (!codec_) return "";
   return "\ncompressed, " + describe_codec(*codec_) + "; with error feedback: v_i = " + sent +
-         " + e_i, Q(v_i) is sent, e_i <- v_i - Q(v_i); s = sum_i Q(v_i) goes to all as Q(s), what that drops is kept "
-         "too";
+         " + e_i, Q(v_i) goes to rank o of the block, e_i <- v_i - Q(v_i); s = v_o + sum of the other Q(v_i) goes to "
+         "all "
+         "as Q(s), e_o <- s - Q(s)";
 }
 
 }  // namespace eave
