@@ -70,8 +70,8 @@ void Averager::require_whole(const GradientParts& parts) const {
   std::size_t all = 0;
   for (const std::size_t count : parts.counts) all += count;
   if (is_on_gpu() || parts.values.size() != parts.counts.size() || all != size())
-    throw Error(ExitCode::kUsage, "gradients in several pieces: expected " + std::to_string(size()) +
-                                      " values together, in host memory, as many as eave_open was given; there are " +
+    throw Error(ExitCode::kUsage, "gradients in several pieces: expected " + count_text(size(), "value") +
+                                      " together, in host memory, as many as eave_open was given; there are " +
                                       std::to_string(all) + (is_on_gpu() ? ", and the averager is on a GPU" : ""));
 }
 

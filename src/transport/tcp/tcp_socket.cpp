@@ -27,7 +27,7 @@ std::array<std::atomic<bool>, 65536> is_socket{};
 // A forked child, such as a worker of a data loader, has copies of all descriptors. Until it ended, the other ranks
 // would not see that this process has. The numbers stay in use: the child may close them.
 void leave_sockets_to_parent() {
-  const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   for (std::size_t descriptor = 0; descriptor < is_socket.size() && nothing >= 0; ++descriptor)
     if (is_socket[descriptor]) ::dup3(nothing, static_cast<int>(descriptor), O_CLOEXEC);
   if (nothing >= 0) ::close(nothing);
