@@ -11,6 +11,7 @@ from ._pytorch.agreement import refuse_together, require_same_versions
 from ._caller import at
 from ._error import USAGE, Error
 from ._pytorch.join import Joined, join
+from ._pytorch.leaving import Departure
 from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_PARAMETERS, job
 from ._pytorch.loading import refuse_loaded_alone
 from ._method import Option, number_in
@@ -70,10 +71,13 @@ class Averager(ScaledSteps, SavedMethod):
       - begin_step() is given samples_everywhere, or several averagers are open;
       - gradients are compressed, unless overlap=True: then a repeated exchange changes which rounding errors are kept.
 
-    If a rank gets the signal `leave_on` (SIGUSR1 by default; also several signals), step() raises eave.Leaving on all ranks
-    after the same step. It is a SystemExit with code 75, so a program that does not catch it ends with that code. A handler
-    that the program has set for the signal before stays, and may call eave.ask_to_leave(). With leave_on=None, no signal
-    is heard and step() never raises Leaving; then the program looks at `averager.leaving` after each step.
+    If a rank gets the signal `leave_on` (SIGUSR1 by default; also several signals), all ranks end the same step and what
+    the program does after it, such as scheduler.step(). Then the beginning of the next step raises eave.Leaving: in
+    forward, begin_step() or step(). Random numbers that were drawn for that step are put back. If several averagers are
+    open, it is the first step of an iteration. If there is no next step, nothing is raised. Leaving is a SystemExit with
+    code 75, so a program that does not catch it ends with that code. A handler that the program has set for the signal
+    before stays, and may call eave.ask_to_leave(). With leave_on=None, no signal is heard and nothing raises Leaving;
+    then the program looks at `averager.leaving` after each step.
 
     save() and load() keep checkpoints from which a job goes on; state_dict() and load_state_dict() are for torch.save.
     """
@@ -222,8 +226,9 @@ class Averager(ScaledSteps, SavedMethod):
         means of gradients. If both are 0, all ranks have the same weight."""
         self._begin(samples, samples_everywhere, self._vector.read)
 
-    def _begin(self, samples: int, samples_everywhere: int, read: Callable[[str], None]) -> None:
+    def _begin(self, samples: int, samples_everywhere: int, read: Callable[[str], None], has_computed: bool = False) -> None:
         self._refuse_closed_or_torn("begin_step")
+        _departure.leave_before_step(self, has_computed)
         require_planned_rate(self._optimizer.param_groups)
         self._take_loaded()
         read("begin_step")
@@ -274,7 +279,7 @@ class Averager(ScaledSteps, SavedMethod):
         self._vector.gradients.end_step()
         self._has_stepped = True
         self._tell_scaler(is_left_out=not updates and not self._has(MOVES_PARAMETERS))
-        self._leave_if_asked()
+        _departure.note_step(self)
 
     def average_gradients(self) -> bool:
         """Collective. May be called between backward() and step(), for what is done with the averaged gradients, such as
@@ -305,7 +310,7 @@ class Averager(ScaledSteps, SavedMethod):
         if self._is_in_step:
             self._vector.read_in_step(call)
         else:
-            self.begin_step()
+            self._begin(0, 0, self._vector.read, has_computed=True)
         if self._overlap:
             self._overlap.end()
         gradients = self._vector.gradients
@@ -327,9 +332,11 @@ class Averager(ScaledSteps, SavedMethod):
         if self._updates and exchanges:
             gradients.spread(has_gradient, self._vector.low)
 
-    def _leave_if_asked(self) -> None:
-        if self._leaves_by_itself and self.leaving:
-            _leaving.leave(_open)
+    def _leave(self) -> None:
+        _departure.leave()
+
+    def _keep_place(self) -> None:
+        _departure.keep_place()
 
     def _refuse_step_under_way(self, call: str) -> None:
         self._refuse_closed_or_torn(call)
@@ -426,6 +433,7 @@ class Averager(ScaledSteps, SavedMethod):
 
 
 _open: weakref.WeakSet[Averager] = weakref.WeakSet()  # averagers that are not closed
+_departure = Departure(_open)
 
 
 def _refuse_second(trained: list[tuple[str, torch.nn.Parameter]]) -> None:

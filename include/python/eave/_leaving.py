@@ -1,4 +1,4 @@
-"""Leaving: all ranks end after the same step when one of them is asked to, by SIGUSR1 for example."""
+"""Leaving: all ranks end between the same two steps when one of them is asked to, by SIGUSR1 for example."""
 from __future__ import annotations
 
 import collections.abc
@@ -16,8 +16,8 @@ _left_open: list[Any] = []  # averagers that were open when Leaving was raised, 
 
 
 class Leaving(SystemExit):
-    """Raised by Averager.step() on all ranks, after the same step, when a rank was asked to leave. If nothing catches it,
-    the program ends with exit code 75. To save, catch it, save, and raise it again."""
+    """Raised by an Averager on all ranks, when the same step begins, if a rank was asked to leave. Nothing of that step has
+    been done. If nothing catches it, the program ends with exit code 75. To save, catch it, save, and raise it again."""
 
     def __init__(self) -> None:
         super().__init__(LEFT)
@@ -58,14 +58,14 @@ def is_leaving() -> bool:
 def leave(averagers: Iterable[Any]) -> None:
     """Raises Leaving. If the program then ends with these averagers open, they are closed."""
     if not _left_open and job.place is not None and job.place[0] == 0:
-        print(f"eave: a rank was asked to leave: all ranks leave after this step, with exit code {LEFT}", file=sys.stderr,
+        print(f"eave: a rank was asked to leave: all ranks leave before their next step, with exit code {LEFT}", file=sys.stderr,
               flush=True)
     _left_open[:] = sorted(averagers, key=lambda averager: averager.number)
     raise Leaving
 
 
 def close_left_open() -> None:
-    """Collective. Called at the end of the program: all ranks end after the same step, so they can close together."""
+    """Collective. Called at the end of the program: all ranks end between the same two steps, so they can close together."""
     while _left_open:
         _left_open.pop(0).close()
 

@@ -9,6 +9,7 @@ from .. import _method
 from .._caller import find_line
 from .._error import CONFIGURATION, USAGE, Error
 from .._leaving import Leaving
+from .._ranks import sum_over_ranks
 
 if TYPE_CHECKING:
     import torch
@@ -109,9 +110,12 @@ def join(averager: Averager, after_step: Optional[Callable[[], object]]) -> Iter
                 averager.step()
                 if after_step:
                     after_step()
-        except Leaving:  # on all ranks; those without data wait for the other ones
-            joined.begin(0)
+        except Leaving:  # on all ranks that have data; those without data wait for the other ones
+            while joined.begin(0):
+                averager.step()
+            sum_over_ranks([1.0])
             raise
     finally:
         Joined.current = None
-    averager._leave_if_asked()
+    if averager.leaving and sum_over_ranks([0.0]) != [0.0]:
+        averager._leave()

@@ -138,6 +138,9 @@ class SavedMethod(Method):
     def _settle(self) -> None:
         raise NotImplementedError
 
+    def _keep_place(self) -> None:
+        raise NotImplementedError
+
     @property
     def steps(self) -> int:
         """The number of steps done, also by the jobs that this one goes on from."""
@@ -176,6 +179,7 @@ class SavedMethod(Method):
         refuse_together(lambda: require_readable(extra=extra, model=beside["model"], optimizer=beside["optimizer"]))
         content = {**beside, **self._describe(), "extra": extra, "optimizer_class": type(self._optimizer).__name__}
         _States(self).save(_checkpoints_in(run_dir), bytes_of(content), keep)
+        self._keep_place()
 
     def load(self, run_dir: Union[str, os.PathLike[str]]) -> Optional[dict[str, Any]]:
         """Collective, before the first step. Restores the newest whole checkpoint of save() and returns its `extra`. Returns

@@ -29,6 +29,7 @@ def holding(averager: Averager, values: torch.Tensor) -> Iterator[torch.nn.Modul
         averager._is_evaluating = False
         own.copy_(mine)
         averager._vector.low.write()
+    averager._keep_place()
 
 
 def models_to_score(averager: Averager, has_center: bool) -> list[Callable[[], ContextManager[torch.nn.Module]]]:
@@ -48,6 +49,7 @@ def models_to_score(averager: Averager, has_center: bool) -> list[Callable[[], C
             yield averager._model
         finally:
             averager._is_evaluating = False
+        averager._keep_place()
 
     differ = size() > 1 and (has_center or any(True for _ in averager._model.buffers()))
     return [averager.consensus, hold_mean, hold_own] if differ else [averager.consensus]
