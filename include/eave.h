@@ -111,9 +111,9 @@ unsigned eave_traits(const eave_averager* averager);
 /* Use it with nesterov=on if the parameters are the point at which Nesterov's method takes the gradient. Then exchanges
  * work on the iterate, which is parameters + factor * velocity. `velocity` is `count` floats in the same memory as the
  * parameters. Exchanges read it when they need it, until the next call of this function. `factor` is that of the step
- * that made the parameters. For PyTorch's SGD, `velocity` holds its momentum buffers, and the factor is
- * learning rate * momentum. Call it before the first step, with zeros, and after each update that changes the factor.
- */
+ * in which they do. For PyTorch's SGD, `velocity` holds its momentum buffers, and the factor is learning rate *
+ * momentum. Call it before the first step, with zeros, and before each step whose factor differs from that of the step
+ * before. */
 int eave_look_ahead(eave_averager* averager, const float* velocity, double factor);
 
 /* Call it before the gradients of a step are computed; it may change the parameters. `samples` are those of this rank

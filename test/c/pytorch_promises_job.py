@@ -388,4 +388,34 @@ def hold_eamsgd_is_that_of_the_publication():
         assert torch.allclose(model.x.double(), center, rtol=0, atol=2e-5), (model.x, center)
 
 
+def hold_pulls_with_nesterov_take_the_rate_of_their_own_step():
+    """A scheduler halves the rate right before every second exchange. Every rank simulates all in double."""
+    ranks, tau, alpha, momentum = eave.size(), 3, 0.2, 0.9
+    for name, options in (("easgd", {}), ("easgd-async", {"async_order": "round-robin"})):
+        y, buffer, center = torch.ones(ranks, 5).double(), torch.zeros(ranks, 5).double(), torch.ones(5).double()
+        model = torch.nn.Module()
+        model.y = torch.nn.Parameter(torch.ones(5))
+        model.forward = lambda: ((model.y - eave.rank()) ** 2).sum() / 2
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=momentum, nesterov=True)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2 * tau, 0.5)
+        averager = open_averager(model, optimizer, name, tau=tau, alpha=alpha, **options)
+        for step in range(30):
+            rate, pull = optimizer.param_groups[0]["lr"], torch.zeros_like(y)
+            if step > 0 and step % tau == 0:
+                base = center.clone()
+                for rank in range(ranks):
+                    pull[rank] = alpha * (y[rank] + rate * momentum * buffer[rank] - (base if name == "easgd" else center))
+                    center += pull[rank]
+            gradient = y - torch.arange(ranks)[:, None]
+            buffer = momentum * buffer + gradient
+            y = y - rate * (gradient + momentum * buffer) - pull
+            optimizer.zero_grad()
+            model().backward()
+            averager.step()
+            scheduler.step()
+            assert torch.allclose(model.y.double(), y[eave.rank()], rtol=0, atol=2e-5), (name, step, model.y, y[eave.rank()])
+        with averager.consensus():
+            assert torch.allclose(model.y.double(), center, rtol=0, atol=2e-5), (name, model.y, center)
+
+
 run_cases(globals())

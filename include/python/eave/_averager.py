@@ -232,6 +232,8 @@ class Averager(ScaledSteps, SavedMethod):
         require_planned_rate(self._optimizer.param_groups)
         self._take_loaded()
         read("begin_step")
+        if self._look_ahead:
+            self._look_ahead.follow_rates()
         self._settle()
         if Joined.current:
             return Joined.current.begin_step(self, samples, samples_everywhere)

@@ -74,8 +74,8 @@ class VectorAverager(Method):
 
     def look_ahead(self, velocity: Vector, factor: float) -> None:
         """Tells where the iterate is, on which exchanges work: parameters + factor * velocity. An exchange reads
-        `velocity` when it needs it. Call this before the first step, with zeros, and after each update that changes the
-        factor."""
+        `velocity` when it needs it. Call this before the first step, with zeros, and before each step whose factor differs
+        from that of the step before."""
         if len(velocity) != len(self._vectors[0]):
             raise Error(USAGE, f"velocity: {len(velocity)} values for {len(self._vectors[0])} parameters")
         self._vectors[2:] = [velocity]

@@ -58,6 +58,8 @@ class Joined:
         averager._begin_overlap()
         if samples == 0 and list(numbers) != values:
             _take_over(optimizer, iter(numbers))
+            if averager._look_ahead:
+                averager._look_ahead.follow_rates()
         return True
 
 

@@ -66,32 +66,47 @@ def is_nesterov(optimizer: torch.optim.Optimizer) -> bool:
 
 
 class LookAhead:
-    """The vector from the parameters to the iterate: lr * momentum * buffer, with the rates of the step that made the
-    parameters. The parameters of SGD with Nesterov's momentum are ahead of the iterate, on which exchanges work."""
+    """The vector from the parameters to the iterate: lr * momentum * buffer, with the rates that the optimizer has now, as
+    in `eave train`. The parameters of SGD with Nesterov's momentum are ahead of the iterate, on which exchanges work."""
 
     def __init__(self, flat: torch.Tensor, parameters: Sequence[torch.Tensor], optimizer: torch.optim.Optimizer) -> None:
         import torch
         self._optimizer = optimizer
         self.values = torch.zeros_like(flat)
         self._parts = {id(each): part for each, part in zip(parameters, parts_of(self.values, parameters))}
+        self._factors: list[float] = []  # of the groups, in `values`
         self.update()
 
     @property
     def address(self) -> int:
         return int(self.values.data_ptr())
 
+    def restore(self, values: torch.Tensor) -> None:
+        self.values.copy_(values)
+        self._factors.clear()
+
+    def _factors_now(self) -> list[float]:
+        return [float(group["lr"]) * group["momentum"] if group["nesterov"] else 0.0 for group in self._optimizer.param_groups]
+
+    def follow_rates(self) -> None:
+        """Computes the vector again if a scheduler has changed a rate. Call it when a step begins."""
+        if self._factors != self._factors_now():
+            self.update()
+
     def update(self) -> None:
         """Computes the vector again. Call it after each step of the optimizer."""
-        import torch
-        for group in self._optimizer.param_groups:
-            factor = float(group["lr"]) * group["momentum"] if group["nesterov"] else 0.0
+        self._factors = self._factors_now()
+        for factor, group in zip(self._factors, self._optimizer.param_groups):
             for each in group["params"]:
-                buffer = self._optimizer.state.get(each, {}).get("momentum_buffer")
-                if id(each) not in self._parts:
-                    continue
-                if buffer is None:
-                    self._parts[id(each)].zero_()
-                    continue
-                if buffer.shape != each.shape:
-                    raise Error(USAGE, "the optimizer's momentum does not have the parameters' shapes")
-                torch.mul(buffer, factor, out=self._parts[id(each)])
+                if id(each) in self._parts:
+                    self._write(each, factor)
+
+    def _write(self, parameter: torch.Tensor, factor: float) -> None:
+        import torch
+        buffer = self._optimizer.state.get(parameter, {}).get("momentum_buffer")
+        if buffer is None:
+            self._parts[id(parameter)].zero_()
+            return
+        if buffer.shape != parameter.shape:
+            raise Error(USAGE, "the optimizer's momentum does not have the parameters' shapes")
+        torch.mul(buffer, factor, out=self._parts[id(parameter)])

@@ -224,5 +224,5 @@ class SavedMethod(Method):
         self._is_loaded = False
         self._vector.low.write()
         if self._look_ahead and former == rank() and look_ahead is not None:
-            self._look_ahead.values.copy_(look_ahead)
+            self._look_ahead.restore(look_ahead)
         self._settle()
