@@ -6,17 +6,21 @@
     Trainer(model, arguments, train_dataset=data.shard(eave.size(), eave.rank()), callbacks=[averaging]).train()
 
 Afterwards the model is the consensus, equal on all ranks: trainer.save_model() and trainer.evaluate() use it. During
-training each rank evaluates its own replica. Only rank 0 logs and saves. include/examples/own_trainer.py is a whole
-program.
+training each rank evaluates its own replica. Only rank 0 logs. A checkpoint of the Trainer has rank 0's replica, and the
+callback adds the averager's state in its folder `eave`. So train(resume_from_checkpoint=True) goes on with all of it,
+also after SIGUSR1, which lets all ranks save and leave with code 75. include/examples/own_trainer.py is a whole program.
 """
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, Optional
 
+import torch
 from transformers import TrainerCallback
 
 from ._averager import Averager
 from ._error import USAGE, Error
+from ._library import AVERAGES_GRADIENTS
 from ._ranks import rank
 from ._trainer_libraries import end_with_consensus, refuse_scaler, start_alone, step_through
 
@@ -37,11 +41,50 @@ class AveragerCallback(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, *, model: Any, optimizer: Any, **_: Any) -> None:
         refuse_scaler(getattr(optimizer, "scaler", None))
+        _refuse_best(args)
         self._optimizer = getattr(optimizer, "optimizer", optimizer)  # without Accelerate's wrapper
         self._averager = Averager(model, self._optimizer, self._method, **self._options)
         self._longest, args.max_grad_norm = args.max_grad_norm or 0.0, 0.0  # the Trainer would clip each rank's own gradient
         step_through(self._averager, self._optimizer, self._longest)
+        self._random: Optional[torch.Tensor] = None
+        if state.global_step > 0:
+            self._go_on(args, state)
+
+    def _go_on(self, args: Any, state: Any) -> None:
+        folder = args.resume_from_checkpoint if isinstance(args.resume_from_checkpoint, str) else _folder(args, state)
+        if self._averager.load(os.path.join(folder, "eave")) is None:
+            if self._averager._has(AVERAGES_GRADIENTS):  # all ranks have the same parameters
+                return
+            self._averager.close()
+            raise Error(USAGE, f"resume_from_checkpoint: {folder} has no state of the averager in its folder 'eave', and the "
+                               "Trainer's own has rank 0's replica alone: name it in TrainingArguments("
+                               "resume_from_checkpoint=...), or begin with a model that from_pretrained has read", is_shared=True)
+        self._random = torch.get_rng_state()  # before the first step the Trainer sets those of its own file, of one rank
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self._random is not None:
+            torch.set_rng_state(self._random)
+            self._random = None
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+        if self._averager.leaving and self._averager._leaves_by_itself:
+            control.should_save = True
+        return control
+
+    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if not args.save_only_model:
+            self._averager.save(os.path.join(_folder(args, state), "eave"), keep=1)
 
     def on_train_end(self, args: Any, state: Any, control: Any, *, model: Any, **_: Any) -> None:
         args.max_grad_norm = self._longest
         end_with_consensus(self._averager, model, self._optimizer)
+
+
+def _folder(args: Any, state: Any) -> str:
+    return os.path.join(args.output_dir, f"checkpoint-{state.global_step}")
+
+
+def _refuse_best(args: Any) -> None:
+    if args.load_best_model_at_end:
+        raise Error(USAGE, "load_best_model_at_end keeps rank 0's replica, not the consensus, and each rank may find another "
+                           "one best: leave it out, and trainer.save_model() after train() saves the consensus", is_shared=True)

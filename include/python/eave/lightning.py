@@ -10,12 +10,14 @@ training each rank validates its own replica. include/examples/own_lightning.py 
 """
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from lightning.pytorch import Callback
 from lightning.pytorch.utilities import rank_zero_only
 
 from ._averager import Averager
+from ._library import AVERAGES_GRADIENTS
 from ._ranks import rank
 from ._trainer_libraries import average_gradients, end_with_consensus, refuse_scaler, start_alone, step_through
 
@@ -32,6 +34,9 @@ class AveragerCallback(Callback):
         refuse_scaler(getattr(trainer.precision_plugin, "scaler", None))
         self._averager = Averager(pl_module, trainer.optimizers[0], self._method, **self._options)
         step_through(self._averager, trainer.optimizers[0])
+        if trainer.ckpt_path and rank() == 0 and not self._averager._has(AVERAGES_GRADIENTS):
+            print(f"eave: warning: ckpt_path has the replica of rank 0 alone: {self._method} begins anew from it, and the other "
+                  "replicas and the center are lost; in a loop of your own averager.save() keeps them", file=sys.stderr)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         if batch_idx % trainer.accumulate_grad_batches == 0:

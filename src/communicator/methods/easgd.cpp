@@ -5,6 +5,8 @@
 // steps. (At t = 0 all differences would be 0.) All right-hand sides use the values before step t:
 //   d_i = alpha (x_i - c);   x_i <- x_i - step_i - d_i;   c <- c + sum_j d_j
 //   The center's part equals c <- (1 - beta) c + beta mean(x) with beta = p alpha.
+// In eave.h the caller's own optimizer takes the step after the pull. Its gradient is from before the step, but weight
+// decay acts on x_i - d_i: that differs by lr decay d_i. Keeping d_i for later would take another pass.
 //
 // Order `after-step` exchanges after the update of steps t with t + 1 = tau, 2 tau, …. Its formula is the same with x_i
 // from after the step.

@@ -1,0 +1,56 @@
+"""A rank whose Trainer is asked to leave, and goes on: huggingface_resume_job.py DIR straight | leaves | returns | best
+
+All but the last print the norm of the consensus, which does not depend on the break.
+"""
+import signal
+import sys
+import time
+
+from eave.huggingface import AveragerCallback
+
+callback = AveragerCallback("easgd", tau=3)
+import eave
+import torch
+import transformers
+
+folder, mode = sys.argv[1:]
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.1), torch.nn.Linear(16, 3))
+
+    def forward(self, x, labels):
+        logits = self.layers(x)
+        return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+
+class Ask(transformers.TrainerCallback):
+    def on_step_begin(self, args, state, control, **_):
+        if mode == "leaves" and state.global_step >= 7:
+            if eave.rank() == 1:
+                signal.raise_signal(signal.SIGUSR1)
+            time.sleep(0.2)
+
+
+class Data(torch.utils.data.Dataset):
+    def __init__(self):
+        self.x = torch.randn(160, 8, generator=torch.Generator().manual_seed(eave.rank()))
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, index):
+        return {"x": self.x[index], "labels": self.x[index][:3].argmax()}
+
+
+transformers.set_seed(1)
+model = Model()
+best = {"load_best_model_at_end": True, "eval_strategy": "steps"} if mode == "best" else {}
+arguments = transformers.TrainingArguments(folder, max_steps=18, per_device_train_batch_size=8, learning_rate=0.01, report_to=[],
+                                           gradient_accumulation_steps=2, use_cpu=True, disable_tqdm=True, **best)
+trainer = transformers.Trainer(model, arguments, train_dataset=Data(), eval_dataset=Data(), callbacks=[callback, Ask()])
+trainer.train(resume_from_checkpoint=mode == "returns" or None)
+norm = sum(each.double().square().sum().item() for each in model.parameters())
+print(f"norm {norm!r} after step {trainer.state.global_step}")
