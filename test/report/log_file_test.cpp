@@ -105,6 +105,18 @@ TEST_F(FullDisk, that_is_no_file_loses_all_and_throws_nothing) {
   expect_parts(warnings_[0], {"/dev/full"});
 }
 
+TEST_F(FullDisk, is_as_bad_as_a_file_that_somebody_removes) {
+  LogFile log(path_, warn());
+  EXPECT_TRUE(log.add("x"));
+  MetricsWriter writer(directory_.path() / "metrics");
+  std::filesystem::remove_all(directory_.path());
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(log.add("x"));
+  EXPECT_EQ(log.add_lines("a\nb\n"), 2);
+  ASSERT_EQ(warnings_.size(), 1u);
+  expect_parts(warnings_[0], {"cannot write " + path_.string() + ": it was removed; the run goes on without"});
+  EXPECT_THROW(writer.write_end({}), Error) << "a result";
+}
+
 TEST_F(FullDisk, of_metrics_is_told_in_the_file_once_there_is_space) {
   MetricsWriter writer(path_, warn());
   const auto evaluate = [&](std::int64_t step) {

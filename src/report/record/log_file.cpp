@@ -46,6 +46,7 @@ std::string LogFile::flush() const {
 // Returns how many bytes of whole units (all, or lines) are in the file now.
 std::size_t LogFile::write(std::string_view text, Unit unit) {
   problem_.clear();
+  if (is_removed()) return 0;
   if (is_torn_ && !cut()) return 0;
   std::size_t written = 0;
   while (written < text.size()) {
@@ -68,6 +69,14 @@ std::size_t LogFile::write(std::string_view text, Unit unit) {
   return kept;
 }
 
+// Whether somebody has removed the file, as with its whole directory. Nobody could read what is written to it.
+bool LogFile::is_removed() {
+  struct stat status {};
+  if (::fstat(file_.number(), &status) != 0 || status.st_nlink > 0) return false;
+  fail("it was removed", "the run goes on without");
+  return true;
+}
+
 bool LogFile::cut() {
   is_torn_ = ::ftruncate(file_.number(), end_) != 0;
   if (is_torn_) fail(errno);
@@ -75,10 +84,14 @@ bool LogFile::cut() {
 }
 
 void LogFile::fail(int error) {
-  problem_ = "cannot write " + path_.string() + ": " + words_of_error(error);
+  fail(words_of_error(error), "the run goes on without, and writes there again when it can");
+}
+
+void LogFile::fail(const std::string& why, const char* what_follows) {
+  problem_ = "cannot write " + path_.string() + ": " + why;
   if (has_warned_ || !warn_) return;
   has_warned_ = true;
-  warn_(problem_ + "; the run goes on without, and writes there again when it can");
+  warn_(problem_ + "; " + what_follows);
 }
 
 }  // namespace eave

@@ -19,8 +19,8 @@ class LogFile {
   // Error(kCannotCreate).
   explicit LogFile(const OutputPath& path, Warn warn = {});
 
-  // Appends the whole record or nothing. Returns false if the record is lost, for example on a full disk. Each call
-  // tries again.
+  // Appends the whole record or nothing. Returns false if the record is lost, for example on a full disk, or because
+  // somebody has removed the file. Each call tries again.
   bool add(std::string_view record);
   // Appends lines, each with its line end, as many as fit, from the first on. Returns how many are lost.
   std::int64_t add_lines(std::string_view lines);
@@ -36,7 +36,9 @@ class LogFile {
   enum class Unit { kAll, kLine };
   std::size_t write(std::string_view text, Unit unit);
   bool cut();
+  bool is_removed();
   void fail(int error);
+  void fail(const std::string& why, const char* what_follows);
   OutputPath path_;
   Warn warn_;
   Descriptor file_;
