@@ -63,7 +63,7 @@ std::string merge(const std::vector<Report>& reports, std::size_t ranks) {
   if (alike.size() == ranks) return alike.front().message;
   std::string text = name_ranks(alike) + " on " + name_hosts(alike) + ": ";
   text += alike.front().message;
-  if (!otherwise.empty()) text += "; " + name_ranks(otherwise) + " failed too, for other reasons";
+  if (!otherwise.empty()) text += "; " + name_ranks(otherwise) + " failed too";
   return text;
 }
 

@@ -96,7 +96,7 @@ TEST(Failure, agreed_though_each_rank_has_its_own_is_one_message_of_the_lowest_r
   const JobResult three = run_job({"threads", 4}, differently(1));
   EXPECT_EQ(three.code, 65);
   EXPECT_EQ(three.printed.find("eave: rank 1 on "), 0u) << three.printed;
-  EXPECT_TRUE(says(three.printed, ": z: bad magic; ranks 2, 3 failed too, for other reasons\n"));
+  EXPECT_TRUE(says(three.printed, ": z: bad magic; ranks 2, 3 failed too\n"));
   EXPECT_EQ(lines(three.printed), 1) << three.printed;
   const JobResult many = run_job({"threads", 12}, differently(0));
   EXPECT_TRUE(says(many.printed, "bad magic; ranks 1, 2, 3, 4, 5, 6, 7, 8 and 3 others failed too"));
