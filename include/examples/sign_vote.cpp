@@ -10,6 +10,7 @@
 //
 // Each step sums the gradients once and waits for the sum. The example shows the method, not its speed: each sign
 // travels as a float.
+#include <cmath>
 #include <string>
 
 #include "eave/agreement.h"
@@ -52,7 +53,8 @@ class SignVote final : public eave::Communicator {
   eave::CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
-  static float sign(float value) { return static_cast<float>((value > 0) - (value < 0)); }
+  // A gradient is NaN if the loss of its rank is not finite. The sum passes NaN on, so all ranks leave out the step.
+  static float sign(float value) { return std::isnan(value) ? value : static_cast<float>((value > 0) - (value < 0)); }
 
   eave::Transport& transport_;
   std::string scale_text_;

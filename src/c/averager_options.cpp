@@ -223,7 +223,8 @@ std::string in_words_of_averager(std::string warning, const OptionValues& values
     own += name;
     warning.erase(0, name.size());
     const auto found = values.entries().find(name);
-    if (found != values.entries().end() && warning.starts_with(" " + found->second.text)) warning[0] = '=';
+    const bool is_known = found != values.entries().end() && !found->second.text.empty();
+    if (is_known && warning.starts_with(" " + found->second.text)) warning[0] = '=';
   }
 }
 

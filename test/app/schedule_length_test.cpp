@@ -28,7 +28,8 @@ OptionValues values_of(const Resumed& resumed) {
   options.push_back(extend_schedule_option());
   options.push_back({"epochs", OptionType::kReal, "5", ""});
   options.push_back({"max-steps", OptionType::kInteger, "", ""});
-  for (const char* name : {"max-samples", "max-tokens"}) options.push_back({name, OptionType::kInteger, "", ""});
+  options.push_back({"max-samples", OptionType::kInteger, "", ""});
+  options.push_back({"max-tokens", OptionType::kReal, "", ""});
   options.push_back({"context", OptionType::kInteger, "64", ""});
   for (const OptionSpec& option : options) values.declare(option);
   values.set("lr-schedule", "cosine", "test");
@@ -147,6 +148,8 @@ TEST(MaxTokens, are_as_many_samples_of_context_tokens_as_hold_them) {
   EXPECT_EQ(steps_to_tokens("40961", ""), 11);
   EXPECT_EQ(steps_to_tokens("1", ""), 1);
   EXPECT_EQ(steps_to_tokens("1e6", ""), 245) << "15,625 samples";
+  for (const char* tokens : {"0", "0.5", "1.5", "-64", "2e18"})
+    EXPECT_EQ(code_of([&] { steps_to_tokens(tokens, ""); }), ExitCode::kUsage) << tokens;
   EXPECT_EQ(steps_to_tokens("40960", "320"), 5) << "the fewer";
   EXPECT_EQ(steps_to_tokens("40960", "6400"), 10);
 }

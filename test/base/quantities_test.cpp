@@ -23,15 +23,7 @@ TEST(Quantities, whole_numbers_are_decimal_digits_alone) {
   EXPECT_EQ(read_integer("-7").value, -7);
   EXPECT_EQ(read_integer("9223372036854775807").value, INT64_MAX);
   for (const std::string& text : kNeverNumbers) EXPECT_FALSE(read_integer(text).value) << "'" << text << "'";
-  for (const char* text : {"1.5", "9223372036854775808", "5k", "1e", "e3", "1e-1", "2.55e1", "1e19", "1e400", "1e3 ",
-                           ".5e1", "-e3", "1.e", "1-e3", "1.5.0e3", "1e+3", "0x1e3", "1e99999999999"})
-    EXPECT_FALSE(read_integer(text).value) << text;
-  EXPECT_EQ(read_integer("1e18").value, 1'000'000'000'000'000'000);
-  EXPECT_EQ(read_integer("9.223372036854775807e18").value, INT64_MAX);
-  EXPECT_EQ(read_integer("0e0").value, 0);
-  EXPECT_EQ(read_integer("1e30").expected, "a whole number of at most 9223372036854775807");
-  EXPECT_EQ(read_integer("1e3").value, 1000);
-  EXPECT_EQ(read_integer("-2.5E9").value, -2'500'000'000);
+  for (const char* text : {"1.5", "1e3", "9223372036854775808", "5k"}) EXPECT_FALSE(read_integer(text).value) << text;
 }
 
 TEST(Quantities, whole_numbers_beyond_64_bits_are_told_the_range) {

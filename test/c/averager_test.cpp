@@ -263,6 +263,14 @@ TEST(AveragerDescription, holds_the_equation_and_warnings) {
   });
 }
 
+TEST(AveragerDescription, leaves_words_behind_an_option_without_a_value_alone) {
+  OptionValues values;
+  values.declare({"global-tau", OptionType::kInteger, "", ""});
+  values.declare({"tau", OptionType::kInteger, "10", ""});
+  EXPECT_EQ(in_words_of_averager("give a smaller --global-tau or --tau 10, --tau 1 or --beta 0.9", values),
+            "give a smaller global-tau or tau=10, tau 1 or beta 0.9");
+}
+
 TEST(AveragerDescription, names_options_as_an_averager_takes_them) {
   on_ranks({"threads", 2}, [](Transport& transport) {
     std::vector<float> x(3), g(3);

@@ -12,8 +12,8 @@ _WORDS = (("to train with one rank, give --transport loopback", "to train with o
           ("or train with --device cpu", "or keep the model on the CPU"),
           ("train with --device cpu", "keep the model on the CPU"),
           ("call eave_look_ahead", "call look_ahead()"),
-          ("--beta 0.9 is the usual choice", "beta=0.9 is the usual choice"),
-          ("--allow-unstable silences", "allow_unstable=True silences"),
+          ("beta 0.9 is the usual choice", "beta=0.9 is the usual choice"),
+          ("allow-unstable silences", "allow_unstable=True silences"),
           ("; see --help", "; see eave train --help, with _ for -"))
 _OPTION_WITH_VALUE = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*) (\S+) \(the options\)")
 _OPTION = re.compile(r"(?<![\w=/.-])--(?!preset\b|mpi\b|help\b)([a-z][a-z0-9-]*)")

@@ -1,5 +1,6 @@
 // The options of `eave compare`, and the grid of runs that they describe.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "app/commands/report_runs.h"
@@ -113,6 +114,13 @@ void require_value_of_budget(const Budget& budget, const OptionValues& own) {
     if (*reading.value <= 0) refuse_option(own, "budget", "expected more than 0");
   };
   if (budget.kind == "epochs") return require(read_real(budget.value));
+  if (budget.kind == "tokens") {
+    const auto tokens = read_real(budget.value);
+    require(tokens);
+    if (*tokens.value != std::trunc(*tokens.value))
+      refuse_option(own, "budget", "expected tokens= and a whole number, such as 1e8");
+    return;
+  }
   if (is_number(budget.kind)) return require(read_integer(budget.value));
   if (budget.kind == "time") return require(read_seconds(budget.value));
   require(read_bytes(budget.value));

@@ -42,11 +42,12 @@ void check_values(const OptionValues& values, int ranks) {
 }
 
 // An error in the options of a run. If an option suits only some methods, says how to give it to one of them.
-LinesError error_of_cell(const Cell& cell, const Error& error) {
+LinesError error_of_cell(const Cell& cell, const Error& error, const std::string& budget) {
   std::vector<std::string> lines = message_lines_of(with_front(cell.label + ": ", error, error.code()));
-  const std::string of_budget = "--max-tokens (command line)";  // the only budget that some data has not
-  if (const std::size_t at = lines.front().find(of_budget); at != std::string::npos) {
-    lines.front().replace(at, of_budget.size(), "--budget tokens=");
+  const std::string of_budget = "--max-tokens (command line)";  // the only budget that not all datasets accept
+  const std::size_t at = budget.starts_with("tokens=") ? lines.front().find(of_budget) : std::string::npos;
+  if (at != std::string::npos) {
+    lines.front().replace(at, of_budget.size(), "--budget " + budget);
   } else if (lines.front().find("has no effect") != std::string::npos) {
     lines.back() += ". Put an option of one method behind its name: --communicators easgd:tau=10";
   }
@@ -149,7 +150,7 @@ OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>
     require_loaded(values);
     return values;
   } catch (const Error& error) {
-    throw error_of_cell(cell, error);
+    throw error_of_cell(cell, error, budget_);
   }
 }
 
@@ -175,7 +176,7 @@ void CompareRuns::check() {
         check_values(values, group.ranks);
         require_budget_alone(budget_, values);
       } catch (const Error& error) {
-        throw error_of_cell(cell, error);
+        throw error_of_cell(cell, error, budget_);
       }
     }
     refuse_equal_runs(cells);

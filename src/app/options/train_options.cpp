@@ -52,7 +52,7 @@ void add_training(CommandLine& line) {
        {"epochs", OptionType::kReal, "5", "passes over the training set, of all ranks together"},
        {"max-steps", OptionType::kInteger, "", "stop after this many steps, even if epochs are left"},
        {"max-samples", OptionType::kInteger, "", "stop when all ranks together have seen this many samples"},
-       {"max-tokens", OptionType::kInteger, "",
+       {"max-tokens", OptionType::kReal, "",
         "stop when all ranks together have seen this many tokens of text, such as 1e8; a sample has --context tokens"},
        {"label-smoothing", OptionType::kReal, "",
         "share of each label, such as 0.1, to spread evenly over all classes in training; evaluations do not"},

@@ -54,10 +54,12 @@ void require_no_run_elsewhere(Transport& transport, const fs::path& run) {
   const std::vector<std::string> hosts = transport.all_gather(holds_run(run) ? host_name() : "");
   const auto found = std::ranges::find_if(hosts, [](const std::string& host) { return !host.empty(); });
   if (found == hosts.end() || found == hosts.begin()) return;
+  // Another job may have begun in it since: then the lock says so.
+  if (!transport.broadcast_text(holds_run(run) ? "it is here now" : "").empty()) return;
   throw AgreedError(ExitCode::kConfiguration,
                     "--resume: rank " + std::to_string(found - hosts.begin()) + " (host " + *found + ") has a run in " +
                         run.string() + ", and rank 0 has none there: start rank 0 on that host to go on with it, or " +
-                        "move it away to begin anew");
+                        "move that run away to begin anew");
 }
 
 // Collective. Rank 0 reads the settings for the run's length, and all ranks get them.

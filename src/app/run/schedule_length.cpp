@@ -135,12 +135,22 @@ OptionSpec extend_schedule_option() {
                 "the former schedule, and its last rate after its end (hold)");
 }
 
+namespace {
+
+double tokens_in(const OptionValues& values) {
+  const double tokens = real_in(values, "max-tokens", 1, 1e18);
+  if (tokens != std::trunc(tokens)) refuse_option(values, "max-tokens", "expected a whole number");
+  return tokens;
+}
+
+}  // namespace
+
 std::optional<std::int64_t> most_samples(const OptionValues& values) {
   std::optional<std::int64_t> most;
   if (values.has("max-samples")) most = values.integer("max-samples", 1);
   if (values.has("max-tokens")) {
-    const std::int64_t context = values.integer("context", 1),
-                       samples = (values.integer("max-tokens", 1) - 1) / context + 1;
+    const double windows = std::ceil(tokens_in(values) / static_cast<double>(values.integer("context", 1)));
+    const auto samples = static_cast<std::int64_t>(windows);
     most = std::min(most.value_or(samples), samples);
   }
   return most;

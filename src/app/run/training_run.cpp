@@ -177,7 +177,9 @@ class TrainingRun {
     if (is_of_all && !is_first()) return;
     const std::string who = is_of_all ? "" : "rank " + std::to_string(rank) + " on " + guard_.hosts()[rank] + ": ";
     const std::string after =
-        is_of_all && transport_.size() > 1 ? " after the sum over all ranks, which does not tell whose it was" : "";
+        is_of_all && transport_.size() > 1
+            ? " after the sum over all ranks (if the loss of one was the cause, that rank says so)"
+            : "";
     const std::string text = who + "the " + (step.is_of_loss ? "loss" : "gradient") + " of step " +
                              std::to_string(step.step) + " is not finite" + after + "; eave leaves out " +
                              (!step.is_of_loss ? "what it would make non-finite"

@@ -28,7 +28,7 @@ struct ContentKind {
   ContentGroup group = ContentGroup::kUnknown;
   std::string what;    // "an HTML page", to follow "it is "; "" if unknown
   std::string remedy;  // "run git lfs pull"; "" if it depends on what the reader wants
-  // It was told by so many bytes that a file of numbers hardly begins with them by chance.
+  // True if a file of numbers would hardly begin with these bytes by chance.
   bool is_sure = false;
 };
 

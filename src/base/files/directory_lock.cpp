@@ -114,13 +114,12 @@ std::optional<LockOwner> living_owner(const std::filesystem::path& lock) {
   std::error_code error;
   const auto touched = std::filesystem::last_write_time(lock, error);
   if (error == std::errc::no_such_file_or_directory) return std::nullopt;
+  const std::chrono::duration<double> age = std::filesystem::file_time_type::clock::now() - touched;
   LockOwner owner;
   try {
     owner = read_lock_owner(read_file(lock, 1024)).value_or(owner);
-  } catch (const Error&) {
-    return owner;
+  } catch (const Error&) {  // of another user, or just removed: its age decides
   }
-  const std::chrono::duration<double> age = std::filesystem::file_time_type::clock::now() - touched;
   const bool is_here = owner.machine == machine_name();
   const bool is_alive = is_here ? start_of_process(owner.pid) == owner.started : age.count() <= kDeadAfterSeconds;
   return is_alive ? std::optional(owner) : std::nullopt;

@@ -54,21 +54,6 @@ std::optional<Number> whole_number(std::string_view text) {
   return number;
 }
 
-// Writes out a whole number with an exponent: "2500000" for "2.5e6". Returns any other text as it is.
-std::string without_exponent(std::string_view text) {
-  const std::size_t end = std::min(text.find_first_of("eE"), text.size());
-  const auto exponent = whole_number<unsigned>(text.substr(std::min(end + 1, text.size())));
-  std::string digits(text.substr(0, end));
-  const std::size_t point = std::min(digits.find('.'), digits.size());
-  digits.erase(point, 1);
-  const std::size_t places = digits.size() - point;
-  const bool has_digits =
-      point > (text.starts_with('-') ? 1 : 0) && digits.find_first_not_of("0123456789", 1) == std::string::npos;
-  if (!exponent || !has_digits || places > *exponent) return std::string(text);
-  constexpr std::size_t kBeyond = 40;  // zeros that no integer has
-  return digits + std::string(std::min<std::size_t>(*exponent - places, kBeyond), '0');
-}
-
 struct Quantity {
   double number = 0;
   std::string_view digits, unit;
@@ -213,14 +198,14 @@ Reading<bool> read_flag(std::string_view text) {
 }
 
 Reading<std::int64_t> read_integer(std::string_view text) {
-  const std::string plain = without_exponent(text);
-  const auto number = whole_number<std::int64_t>(plain);
+  const auto number = whole_number<std::int64_t>(text);
   if (number) return {number};
-  const std::string_view digits = std::string_view(plain).substr(text.starts_with('-') ? 1 : 0);
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
   const bool is_beyond = !digits.empty() && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
   if (is_beyond)
-    return {std::nullopt, "a whole number " + (text.starts_with('-') ? "of at least " + std::to_string(INT64_MIN)
-                                                                     : "of at most " + std::to_string(INT64_MAX))};
+    return {std::nullopt,
+            "a whole number " + (digits.size() < text.size() ? "of at least " + std::to_string(INT64_MIN)
+                                                             : "of at most " + std::to_string(INT64_MAX))};
   return {std::nullopt, "a whole number" + advice_on(text)};
 }
 

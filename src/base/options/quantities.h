@@ -29,7 +29,6 @@ Reading<bool> read_flag(std::string_view text);  // on or off
 
 // Each reads the whole `text`, which must have no blanks. Digits are decimal, with a point and an exponent if the kind
 // has fractions. The only sign is -. Commas and hexadecimal digits are refused, in any locale.
-// 1e9 and 2.5e6 are whole numbers too.
 Reading<std::int64_t> read_integer(std::string_view text);
 // The number is finite. As a 32-bit float it must not become infinite, nor 0 unless it is 0: 1e-400, 1e-50 and 1e39 are
 // refused.

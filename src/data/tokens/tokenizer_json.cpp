@@ -28,7 +28,8 @@ std::pair<std::string, std::int32_t> added_token_in(const json& entry, const std
 void require_next_number(std::int32_t number, std::size_t next, const std::string& token, const std::string& name) {
   if (static_cast<std::size_t>(number) == next) return;
   throw Error(ExitCode::kBadData, name + ": its added token " + quoted_token(token) + " has the number " +
-                                      std::to_string(number) + ", but tokenizers gives it " + std::to_string(next) +
+                                      std::to_string(number) + ", but tokenizers 0.23 gives it " +
+                                      std::to_string(next) +
                                       ": let tokenizers write the file again, Tokenizer.from_file(FILE).save(FILE), " +
                                       "or name another with --vocabulary");
 }

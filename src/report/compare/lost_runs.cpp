@@ -23,16 +23,14 @@ LostOfMethod count_lost(const Comparison& comparison, std::vector<const Variant*
   if (is_measured) std::erase_if(variants, [](const Variant* each) { return !each->chosen; });
   LostOfMethod found;
   for (const Variant* variant : variants) {
-    const std::vector<std::size_t>& lost = is_measured ? variant->lost : variant->runs;
     found.runs += variant->runs.size();
-    found.lost += lost.size();
-    for (const std::size_t run : lost) found.ends.insert(comparison.runs[run].end);
+    found.lost += variant->lost.size();
+    for (const std::size_t run : variant->lost) found.ends.insert(comparison.runs[run].end);
   }
   return found;
 }
 
 std::string how_they_ended(const std::set<RunEnd>& ends) {
-  if (ends.contains(RunEnd::kInterrupted)) return "did not finish";
   if (ends.size() > 1) return "diverged or failed";
   return word_of(*ends.begin());
 }

@@ -8,8 +8,7 @@
 namespace eave {
 
 // "8 of 10 runs of easgd tau=10 diverged, and all 3 runs of gossip failed": of the methods with the ranks, batch and
-// place of `like`. For a chosen variant, runs that diverged or failed count; for a method without one, all runs count.
-// "" if there are none.
+// place of `like`. Runs that may still go on do not count. "" if there are none.
 std::string lost_runs(const Comparison& comparison, const Variant& like);
 
 // "easgd tau=2 diverged in all its runs", for each method without a finished run; "" if there is none.

@@ -7,7 +7,6 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "report/compare/comparison.h"
-#include "report/compare/other_differences.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
 #include "report/text/terminal.h"
@@ -132,7 +131,7 @@ std::string on_a_slow_rank(const Comparison& comparison) {
     if (variant.chosen && variant.seconds) waits.push_back(wait_for_one(comparison, variant));
   std::erase(waits, "");
   if (waits.empty()) return "";
-  return "Ranks waited nearly only for one slow rank, in seconds of one run, summed over the ranks that waited: " +
+  return "Nearly all waiting was for one slow rank (seconds of one run, summed over the ranks that waited): " +
          listed(waits) + ".";
 }
 

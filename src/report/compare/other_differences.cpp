@@ -1,9 +1,9 @@
-#include "report/compare/other_differences.h"
-
+// Implements the notes on other differences of report/compare/comparison.h.
 #include <map>
 #include <set>
 #include <vector>
 
+#include "report/compare/comparison.h"
 #include "report/text/terminal.h"
 
 namespace eave {
@@ -89,14 +89,14 @@ std::string on_versions(const Comparison& comparison) {
 std::string on_hosts(const Comparison& comparison) {
   MethodsOfValue differing;
   for (const MethodCell& cell : comparison.cells) {
-    MethodsOfValue hosts;
+    std::map<std::set<std::string>, std::set<std::string>> methods;  // by hosts
     for (const std::size_t index : cell.variants) {
       const Variant& variant = comparison.variants[index];
       const std::set<std::string> mine = hosts_of(comparison, variant);
-      if (!mine.empty()) hosts[listed_set(mine)].insert(variant.label);
+      if (!mine.empty()) methods[mine].insert(variant.label);
     }
-    if (hosts.size() < 2) continue;
-    for (const auto& [names, labels] : hosts) differing[names].insert(labels.begin(), labels.end());
+    if (methods.size() < 2) continue;
+    for (const auto& [hosts, labels] : methods) differing[listed_set(hosts)].insert(labels.begin(), labels.end());
   }
   if (differing.empty()) return "";
   return "Methods ran on different hosts, so their times compare only if these are alike: " + values_text(differing) +

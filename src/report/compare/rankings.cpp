@@ -61,13 +61,27 @@ bool spent_it(const Members& cell, std::optional<Estimate> Variant::*measure, do
          });
 }
 
+// eave.plan ends a program by the clock, and what a run records as its seconds has no evaluations.
+bool spent_time(const Members& cell, const Comparison& comparison, double budget) {
+  if (spent_it(cell, &Variant::seconds, budget)) return true;
+  return budget > 0 && std::ranges::all_of(cell, [&](const Variant* variant) {
+           return variant->settings.contains("program") &&
+                  std::ranges::all_of(variant->finished, [&](std::size_t index) {
+                    const RunRecord& run = comparison.runs[index];
+                    double seconds = run.summary->seconds;
+                    for (const EvaluationPoint& each : run.evaluations) seconds += each.record.evaluation_seconds;
+                    return std::abs(seconds - budget) <= kAlike * budget;
+                  });
+         });
+}
+
 std::string budget_of(const Members& cell, const Comparison& comparison) {
   constexpr double kAlikeSamples = 0.01;
   const Variant& first = *cell.front();
   if (relative_spread(cell, &Variant::samples) <= kAlikeSamples)
     return "after " + length_text(comparison, comparison.runs[first.finished.front()]);
   const std::string time = shared_setting(cell, "stop-after-time"), bytes = shared_setting(cell, "stop-after-bytes");
-  if (spent_it(cell, &Variant::seconds, read_seconds(time).value.value_or(0))) return "after " + time;
+  if (spent_time(cell, comparison, read_seconds(time).value.value_or(0))) return "after " + time;
   if (spent_it(cell, &Variant::bytes_per_rank, static_cast<double>(read_bytes(bytes).value.value_or(0))))
     return "after " + bytes + " sent by a rank";
   if (relative_spread(cell, &Variant::seconds) <= kAlike) return "after " + format("%.3g s", first.seconds->mean);

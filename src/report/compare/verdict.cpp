@@ -1,6 +1,8 @@
 // Implements verdict_of of report/compare/comparison.h.
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <tuple>
 
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
@@ -104,10 +106,15 @@ std::string left_behind(const Field& field, const std::string& verb, const Lead&
   return text + ".";
 }
 
+// Sums of equal scores in another order of seeds differ in the last bit.
+bool are_level(const Variant& a, const Variant& b) {
+  const double least = std::max(std::abs(a.accuracy->mean), std::abs(b.accuracy->mean));
+  return std::abs(a.accuracy->mean - b.accuracy->mean) <= 1e-12 * least;
+}
+
 std::string unproven_claim(const Field& field, const std::string& score, const std::string& lead) {
   const Variant &best = field.best(), &other = field.variant(field.contrasts().front().other);
-  if (best.accuracy->mean == other.accuracy->mean)
-    return best.method + " and " + other.method + " are level with " + score;
+  if (are_level(best, other)) return best.method + " and " + other.method + " are level with " + score;
   return best.method + " is ahead with " + score + ", " + lead;
 }
 
@@ -147,7 +154,7 @@ std::string score_sentence(const Field& field) {
   const std::string behind = left_behind(field, "has", [&](const Contrast& each) { return lead(each, than); });
   if (field.measured.has_first())
     return place_text(best) + best.method + " won: " + numbers + ", " + lead(field.next(), than) + "." + behind;
-  if (const Variant& next = field.variant(field.next().other); next.accuracy->mean == best.accuracy->mean)
+  if (const Variant& next = field.variant(field.next().other); are_level(next, best))
     return place_text(best) + "no method won on test " + metric.name + ": " + best.method + " has " + numbers +
            ", and " + next.method + " is level with it." + behind;
   return place_text(best) + "no method won on test " + metric.name + ": " + best.method + " has " + numbers +
@@ -267,10 +274,22 @@ std::string one_rank_sentence(const Comparison& comparison, const Variant& like)
          decimal_text(best->seconds->mean, 1) + " s, " + certainty(*best->accuracy, style) + ").";
 }
 
-std::string lost_sentence(const Comparison& comparison, const MethodCell& cell) {
-  const Variant& like = comparison.variants[cell.variants.front()];
+std::string lost_sentence(const Comparison& comparison, const Variant& like) {
   const std::string lost = lost_runs(comparison, like);
   return lost.empty() ? "" : place_text(like) + lost + "; lost runs count in no mean.";
+}
+
+// Of ranks and batches at which fewer than two methods have a finished run.
+std::vector<std::string> lost_elsewhere(const Comparison& comparison) {
+  const auto key = [](const Variant& each) { return std::tuple(each.ranks, each.batch_per_rank, each.place); };
+  std::set<std::tuple<int, double, std::string>> told;
+  for (const MethodCell& cell : comparison.cells) told.insert(key(comparison.variants[cell.variants.front()]));
+  std::vector<std::string> sentences;
+  for (const Variant& variant : comparison.variants)
+    if (told.insert(key(variant)).second && !comparison.cells.empty())
+      sentences.push_back(lost_sentence(comparison, variant));
+  std::erase(sentences, "");
+  return sentences;
 }
 
 std::string nothing_to_compare(const Comparison& comparison) {
@@ -291,8 +310,10 @@ std::vector<std::string> verdict_of(const Comparison& comparison) {
     sentences.push_back(score_verdict({comparison, cell, cell.by.at(Measure::kScore)}));
     if (comparison.target)
       sentences.push_back(time_verdict({comparison, cell, cell.by.at(Measure::kSecondsToTarget)}, *comparison.target));
-    sentences.push_back(lost_sentence(comparison, cell));
+    sentences.push_back(lost_sentence(comparison, comparison.variants[cell.variants.front()]));
   }
+  const std::vector<std::string> elsewhere = lost_elsewhere(comparison);
+  sentences.insert(sentences.end(), elsewhere.begin(), elsewhere.end());
   std::erase(sentences, "");
   if (shown > 0) {
     const Variant& first = comparison.variants[comparison.cells.front().variants.front()];

@@ -162,7 +162,9 @@ function sizesIn(column, rows) {
   const halves = estimates.map(halfWidth).filter((half) => half !== null);
   if (halves.length === 0) return means.length > 1 ? [Math.max(...means) - Math.min(...means)] : [];
   const first = rows.find((row) => bestMark(column, row) === "★");
-  const leads = first ? means.map((mean) => Math.abs(mean - column.value(first).mean)).filter((lead) => lead > 0) : [];
+  const isBeside = (row) => ["ranks", "batch_per_rank", "place"].every((each) => row[each] === first[each]);
+  const meansBeside = first ? rows.filter(isBeside).map((row) => meanOf(column.value(row))).filter(isNumber) : [];
+  const leads = meansBeside.map((mean) => Math.abs(mean - column.value(first).mean)).filter((lead) => lead > 0);
   return [Math.max(...halves), ...(leads.length > 0 ? [Math.min(...leads)] : [])];
 }
 

@@ -19,6 +19,7 @@ LogFile::LogFile(const OutputPath& path, Warn warn)
   if (!file_.is_open() || ::fstat(file_.number(), &status) != 0)
     throw Error(ExitCode::kCannotCreate, "cannot create " + path.string() + ": " + why_not_written(errno, path));
   end_ = S_ISREG(status.st_mode) ? status.st_size : 0;
+  counts_links_ = status.st_nlink > 0;
 }
 
 bool LogFile::add(std::string_view record) {
@@ -72,7 +73,7 @@ std::size_t LogFile::write(std::string_view text, Unit unit) {
 // Whether somebody has removed the file, as with its whole directory. Nobody could read what is written to it.
 bool LogFile::is_removed() {
   struct stat status {};
-  if (::fstat(file_.number(), &status) != 0 || status.st_nlink > 0) return false;
+  if (!counts_links_ || ::fstat(file_.number(), &status) != 0 || status.st_nlink > 0) return false;
   fail("it was removed", "the run goes on without");
   return true;
 }

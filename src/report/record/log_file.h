@@ -42,8 +42,9 @@ class LogFile {
   OutputPath path_;
   Warn warn_;
   Descriptor file_;
-  std::int64_t end_ = 0;  // length of the file up to the end of its last whole record or line
-  bool is_torn_ = false;  // a torn record stands after end_ and could not be removed yet
+  bool counts_links_ = true;  // some file systems say 0 of each file
+  std::int64_t end_ = 0;      // length of the file up to the end of its last whole record or line
+  bool is_torn_ = false;      // a torn record stands after end_ and could not be removed yet
   bool has_warned_ = false;
   std::int64_t lost_ = 0;
   std::string problem_;

@@ -28,8 +28,11 @@ std::array<std::atomic<bool>, 65536> is_socket{};
 // would not see that this process has. The numbers stay in use: the child may close them.
 void leave_sockets_to_parent() {
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  for (std::size_t descriptor = 0; descriptor < is_socket.size() && nothing >= 0; ++descriptor)
-    if (is_socket[descriptor]) ::dup3(nothing, static_cast<int>(descriptor), O_CLOEXEC);
+  for (std::size_t descriptor = 0; descriptor < is_socket.size() && nothing >= 0; ++descriptor) {
+    if (!is_socket[descriptor]) continue;
+    ::dup3(nothing, static_cast<int>(descriptor), O_CLOEXEC);
+    is_socket[descriptor] = false;  // the child may use the number for another file, and fork too
+  }
   if (nothing >= 0) ::close(nothing);
 }
 

@@ -68,7 +68,7 @@ TEST_F(Vocabularies, with_added_tokens_that_tokenizers_would_number_anew_are_ref
   const auto expect = [&](const std::string& content, int number, int right) {
     expect_refusal(refused(), ExitCode::kBadData,
                    {"its added token '" + content + "' has the number " + std::to_string(number),
-                    "tokenizers gives it " + std::to_string(right), "save"});
+                    "tokenizers 0.23 gives it " + std::to_string(right), "save"});
   };
   write(token(256, "<a>") + ", " + token(97, "a") + ", " + token(257, "<b>") + ", " + token(256, "<a>"));
   EXPECT_EQ(open_vocabulary(place().string())->size(), 258);

@@ -314,7 +314,9 @@ TEST(Compare, gives_every_run_on_text_the_same_tokens) {
   expect_end(64, place.eave(words + "1e4 --max-samples 10"), {"contradicts --max-samples"});
   expect_end(64, place.eave(words + "1.5"), {"expected tokens= and a whole number"});
   expect_end(64, place.eave("compare --data synthetic --ranks 2 --transport threads --budget tokens=1e4"),
-             {"--budget tokens= has no effect with --data synthetic"});
+             {"--budget tokens=1e4 has no effect with --data synthetic"});
+  expect_end(64, place.eave("compare --data synthetic --ranks 2 --transport threads --max-tokens 1e4"),
+             {"--max-tokens (command line) has no effect with --data synthetic"});
 }
 
 void expect_all_three(const Place& place) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "report/compare/comparison.h"
-#include "report/compare/other_differences.h"
 #include "test/expectations.h"
 #include "test/report/made_runs.h"
 
@@ -103,8 +102,8 @@ Texts notes_on_waits(double longest, double rest) {
 
 TEST(SlowRank, is_named_if_the_others_waited_nearly_only_for_it) {
   EXPECT_TRUE(std::ranges::count(notes_on_waits(6, 0.2),
-                                 "Ranks waited nearly only for one slow rank, in seconds of one run, summed over the "
-                                 "ranks that waited: allreduce for rank 1 (6.0 s of 6.4 s)."));
+                                 "Nearly all waiting was for one slow rank (seconds of one run, summed over the ranks "
+                                 "that waited): allreduce for rank 1 (6.0 s of 6.4 s)."));
   Texts others = notes_on_waits(1, 0.1);  // less than a tenth of the ranks' time
   for (const std::string& note : notes_on_waits(3, 0.5)) others.push_back(note);  // less than 80 % of it for rank 1
   for (const std::string& note : others) EXPECT_EQ(note.find("waited"), std::string::npos) << note;
