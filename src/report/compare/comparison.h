@@ -57,7 +57,8 @@ std::string evaluation_cost(const std::vector<RunRecord>& runs);
 
 // Notes that a reader needs to judge the numbers.
 std::vector<std::string> notes_on(const Comparison& comparison);
-// Notes on what else differs between compared methods and may explain a result, or the times. Each returns a sentence, or
+// Notes on what else differs between compared methods and may explain a result, or the times. Each returns a sentence,
+// or
 // "" if nothing differs. They need Comparison::cells. Defined in other_differences.cpp.
 std::string on_other_settings(const Comparison& comparison);  // of training, besides the methods' names
 std::string on_versions(const Comparison& comparison);        // of eave
