@@ -49,17 +49,16 @@ void refuse_what_is_over(const fs::path& run) {
 }
 
 // Collective. Without a shared file system, a run's files are on the host of rank 0. If rank 0 is on another host than
-// before, the run would begin anew there, and its former work would be lost without a word.
-void require_no_run_elsewhere(Transport& transport, const fs::path& run) {
+// before, the run begins anew there. But the other hosts may also have older runs of that name.
+void warn_of_run_elsewhere(Transport& transport, const fs::path& run) {
   const std::vector<std::string> hosts = transport.all_gather(holds_run(run) ? host_name() : "");
   const auto found = std::ranges::find_if(hosts, [](const std::string& host) { return !host.empty(); });
-  if (found == hosts.end() || found == hosts.begin()) return;
-  // Another job may have begun in it since: then the lock says so.
-  if (!transport.broadcast_text(holds_run(run) ? "it is here now" : "").empty()) return;
-  throw AgreedError(ExitCode::kConfiguration,
-                    "--resume: rank " + std::to_string(found - hosts.begin()) + " (host " + *found + ") has a run in " +
-                        run.string() + ", and rank 0 has none there: start rank 0 on that host to go on with it, or " +
-                        "move that run away to begin anew");
+  if (transport.rank() != 0 || found == hosts.end() || found == hosts.begin()) return;
+  std::fprintf(
+      stderr,
+      "eave: warning: --resume: the run begins anew, because rank 0 (host %s) has none in %s. Rank %td (host %s) "
+      "has one there: to go on with it, start rank 0 on that host\n",
+      host_name().c_str(), printable(run.string()).c_str(), found - hosts.begin(), found->c_str());
 }
 
 // Collective. Rank 0 reads the settings for the run's length, and all ranks get them.
@@ -95,7 +94,7 @@ std::optional<Resumption> find_resumption(Transport& transport, const OptionValu
   auto found = find_checkpoint_of_run(transport, values, without_access);
   if (!found) {
     if (may_begin_anew(values)) {
-      require_no_run_elsewhere(transport, run);
+      warn_of_run_elsewhere(transport, run);
       agree(transport, [&] {
         if (transport.rank() == 0) refuse_what_is_over(run);
       });
