@@ -18,7 +18,7 @@ def make_model(inputs, outputs):
 
 
 class Training:
-    """Batches, dropout and the order of the evaluation take PyTorch's random numbers."""
+    """Dropout and the order of the evaluation take PyTorch's random numbers; a Sampler has the order of the batches."""
     method, options = "easgd", {"tau": 3}
 
     def __init__(self):
@@ -30,6 +30,14 @@ class Training:
         self.averager = eave.Averager(self.model, self.optimizer, self.method, **self.options)
         self.averagers = [self.averager]
         self.examples = torch.utils.data.DataLoader(torch.randn(8, 4, generator=torch.Generator().manual_seed(1)), shuffle=True)
+        self.sampler = eave.Sampler(54 * eave.size(), 6)  # epochs of 9 steps
+        self.data = torch.randn(self.sampler.length, 4, generator=torch.Generator().manual_seed(2))
+        self.batches = self.draw()
+
+    def draw(self):
+        while True:
+            for batch in self.sampler:
+                yield self.data[batch]
 
     def go_on(self, folder):
         extra = self.averager.load(folder)
@@ -40,11 +48,12 @@ class Training:
         self.averager.save(folder, **{name: part.state_dict() for name, part in self.parts().items()})
 
     def parts(self):
-        return {"scheduler": self.scheduler, "mean": self.mean}
+        return {"scheduler": self.scheduler, "mean": self.mean, "sampler": self.sampler}
 
     def step(self, number):
+        batch = next(self.batches)
         for _ in range(2):
-            (self.compute(torch.randn(6, 4)).square().mean() / 2).backward()
+            (self.compute(batch).square().mean() / 2).backward()
         if self.averager.average_gradients():
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.averager.step()

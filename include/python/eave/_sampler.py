@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from typing import Any, Iterator, Optional
 
 from ._error import USAGE, Error
@@ -35,6 +36,7 @@ class Sampler:
         self._is_begun = False
         self._start = 0        # samples of all ranks before the first batch of this epoch's loop
         self._batches = 0      # batches that have been drawn since
+        samplers.add(self)
 
     def __len__(self) -> int:
         """Batches of this rank in the epoch that is under way, or comes next."""
@@ -64,7 +66,8 @@ class Sampler:
 
     def state_dict(self, batches: Optional[int] = None) -> dict[str, Any]:
         """The seed, and the samples of this epoch that all ranks have taken. A DataLoader with workers draws batches
-        ahead: then tell how many `batches` of this loop this rank has trained on."""
+        ahead: then tell how many `batches` of this loop this rank has trained on, one for each averager.step(). If the
+        Averager raises Leaving, a batch that was drawn for the next step counts as not taken."""
         ends = self._ends(self._start)
         taken = ends[min(self._batches if batches is None else batches, len(ends) - 1)]
         return {"length": self.length, "seed": self.seed, "epoch": self.epoch, "samples": taken}
@@ -77,6 +80,9 @@ class Sampler:
         is_over = self.length - int(state["samples"]) < size()
         self.set_epoch(int(state["epoch"]) + is_over)
         self._start = 0 if is_over else int(state["samples"])
+
+
+samplers: weakref.WeakSet[Sampler] = weakref.WeakSet()  # all that are in use
 
 
 def shuffled(length: int, seed: int, epoch: int) -> list[int]:

@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Optional
 
 from .. import _leaving
+from .._sampler import samplers
 
 if TYPE_CHECKING:
     import torch
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class _Place:
-    """Random numbers and buffers after a step. Before it leaves, a program may have drawn the next batch, and a model
-    whose step begins in step() has computed. The job that goes on does both again."""
+    """Random numbers, samplers and buffers after a step. Before it leaves, a program may have drawn the next batch, and a
+    model whose step begins in step() has computed. The job that goes on does both again."""
 
     def __init__(self, models: Iterable[torch.nn.Module]) -> None:
         import torch
@@ -25,11 +26,14 @@ class _Place:
             self._random.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
         if numpy := sys.modules.get("numpy"):
             self._random.append((numpy.random.set_state, numpy.random.get_state()))
+        self._samplers = [(sampler, dict(vars(sampler))) for sampler in samplers]
         self._buffers = [(model, name, each.detach().clone()) for model in models for name, each in model.named_buffers()]
 
     def go_back(self, has_computed: bool) -> None:
         for put, state in self._random:
             put(state)
+        for sampler, counts in self._samplers:
+            vars(sampler).update(counts)
         for model, name, value in self._buffers if has_computed else ():
             model.get_buffer(name).detach().copy_(value)
 
