@@ -108,7 +108,8 @@ class Compiled(Training):
 
 
 class Gan(Training):
-    """Two steps of the discriminator for each of the generator, whose averager is opened before."""
+    """Two steps of the discriminator for each of the generator, whose averager is opened before and hears the signal."""
+    options = {"tau": 3, "leave_on": None}
 
     def __init__(self):
         torch.manual_seed(7)
@@ -138,6 +139,32 @@ class Gan(Training):
 
     def values(self):
         return [*super().values(), self.generator.state_dict()]
+
+
+class Phases(Gan):
+    """The generator's first step comes after more steps of the discriminator than the ranks wait for."""
+    go_on, save = Training.go_on, Training.save
+
+    def train(self, asks=False):
+        for number in range(self.averager.steps, 300):
+            if number == LEFT and asks:
+                ask()
+            self.optimizer.zero_grad()
+            self.model(torch.randn(6, 4)).square().mean().backward()
+            self.averager.step()
+
+
+class Anew(Training):
+    """A rank is asked to leave in the last step of an averager, and the program opens another one."""
+
+    def train(self, asks=False):
+        if asks:
+            while not self.averager.leaving:
+                ask()
+                self.step(0)
+            self.close()
+            self.__init__()
+        super().train()
 
 
 class Joined(Training):
@@ -176,7 +203,7 @@ def is_same(one, other):
 
 
 def main():
-    kind = {"plain": Training, "compiled": Compiled, "gan": Gan, "joined": Joined}[sys.argv[1]]
+    kind = {"plain": Training, "compiled": Compiled, "gan": Gan, "phases": Phases, "anew": Anew, "joined": Joined}[sys.argv[1]]
     folder, file = sys.argv[2], f"{sys.argv[2]}/straight-{eave.rank()}.pt"
     training = kind()
     if sys.argv[3] == "leaves":

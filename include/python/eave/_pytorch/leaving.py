@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from .._averager import Averager
 
+_LONGEST_WAIT = 200  # steps after which all ranks leave, wherever an iteration of several averagers has come to
+
 
 class _Place:
     """Random numbers, samplers and buffers after a step. Before it leaves, a program may have drawn the next batch, and a
@@ -80,8 +82,10 @@ class Departure:
         self._averagers = averagers
         self._turns = _Turns()
         self._place: Optional[_Place] = None
+        self._waited = 0  # steps since the ranks could have left
 
     def note_step(self, averager: Averager) -> None:
+        self._waited += _leaving.is_leaving()
         self._turns.note(averager.number, [each.number for each in self._averagers])
         self.keep_place()
 
@@ -92,10 +96,16 @@ class Departure:
 
     def leave_before_step(self, averager: Averager, has_computed: bool) -> None:
         """Raises Leaving, if all ranks leave now. `has_computed`: the model has computed for the step already."""
-        if not averager._leaves_by_itself or not averager.leaving:
+        if not averager.leaving or not any(each._leaves_by_itself for each in self._averagers):
             return
-        if len(self._averagers) == 1 or self._turns.begin_with(averager.number):
+        if self._waited > _LONGEST_WAIT or self._is_between_iterations(averager):
             self.leave(has_computed)
+
+    def _is_between_iterations(self, averager: Averager) -> bool:
+        """Returns False before each averager has taken a step: until then its save() would raise an Error."""
+        if not all(each.steps for each in self._averagers):
+            return False
+        return len(self._averagers) == 1 or self._turns.begin_with(averager.number)
 
     def leave(self, has_computed: bool = False) -> None:
         if self._place:
