@@ -85,6 +85,7 @@ def _folder(args: Any, state: Any) -> str:
 
 
 def _refuse_best(args: Any) -> None:
-    if args.load_best_model_at_end:
-        raise Error(USAGE, "load_best_model_at_end keeps rank 0's replica, not the consensus, and each rank may find another "
-                           "one best: leave it out, and trainer.save_model() after train() saves the consensus", is_shared=True)
+    if args.load_best_model_at_end or args.save_strategy == "best":
+        name = "load_best_model_at_end" if args.load_best_model_at_end else 'save_strategy="best"'
+        raise Error(USAGE, f"{name} keeps rank 0's replica, not the consensus, and each rank may find another one best: leave "
+                           "it out, and trainer.save_model() after train() saves the consensus", is_shared=True)
