@@ -1,19 +1,21 @@
-"""A rank whose Trainer is asked to leave, and goes on: huggingface_resume_job.py DIR straight | leaves | returns | best
+"""A rank whose Trainer is asked to leave, and goes on: huggingface_resume_job.py DIR MODE [METHOD]
 
-All but the last print the norm of the consensus, which does not depend on the break.
+MODE is straight, leaves, returns, or a way to choose the best checkpoint, which is refused: best, save-best. All others
+print the norm of the consensus. With easgd, the default METHOD, it does not depend on the break.
 """
+import random
 import signal
 import sys
 import time
 
 from eave.huggingface import AveragerCallback
 
-callback = AveragerCallback("easgd", tau=3)
+folder, mode, method = [*sys.argv[1:], "easgd"][:3]
+callback = AveragerCallback(method, tau=3)
 import eave
+import numpy
 import torch
 import transformers
-
-folder, mode = sys.argv[1:]
 
 
 class Model(torch.nn.Module):
@@ -22,13 +24,16 @@ class Model(torch.nn.Module):
         self.layers = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Dropout(0.1), torch.nn.Linear(16, 3))
 
     def forward(self, x, labels):
-        logits = self.layers(x)
+        logits = self.layers(x) * (1 + random.random() + numpy.random.random() if self.training else 1)
         return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+
+LEFT = 10 if method == "easgd-async" and eave.rank() == 0 else 7  # its ranks leave after different steps
 
 
 class Ask(transformers.TrainerCallback):
     def on_step_begin(self, args, state, control, **_):
-        if mode == "leaves" and state.global_step >= 7:
+        if mode == "leaves" and state.global_step >= LEFT:
             if eave.rank() == 1:
                 signal.raise_signal(signal.SIGUSR1)
             time.sleep(0.2)
@@ -46,8 +51,11 @@ class Data(torch.utils.data.Dataset):
 
 
 transformers.set_seed(1)
+random.seed(eave.rank())
+numpy.random.seed(eave.rank())
 model = Model()
-best = {"load_best_model_at_end": True, "eval_strategy": "steps"} if mode == "best" else {}
+best = {"best": {"load_best_model_at_end": True, "eval_strategy": "steps"},
+        "save-best": {"save_strategy": "best", "metric_for_best_model": "loss", "eval_strategy": "steps"}}.get(mode, {})
 arguments = transformers.TrainingArguments(folder, max_steps=18, per_device_train_batch_size=8, learning_rate=0.01, report_to=[],
                                            gradient_accumulation_steps=2, use_cpu=True, disable_tqdm=True, **best)
 trainer = transformers.Trainer(model, arguments, train_dataset=Data(), eval_dataset=Data(), callbacks=[callback, Ask()])

@@ -15,13 +15,13 @@ from __future__ import annotations
 import os
 from typing import Any, Optional
 
-import torch
 from transformers import TrainerCallback
 
 from ._averager import Averager
 from ._error import USAGE, Error
 from ._library import AVERAGES_GRADIENTS
-from ._ranks import rank
+from ._pytorch.random_numbers import RandomNumbers, restore, states_to_save
+from ._ranks import rank, text_of_first_rank
 from ._trainer_libraries import end_with_consensus, refuse_scaler, start_alone, step_through
 
 
@@ -46,24 +46,28 @@ class AveragerCallback(TrainerCallback):
         self._averager = Averager(model, self._optimizer, self._method, **self._options)
         self._longest, args.max_grad_norm = args.max_grad_norm or 0.0, 0.0  # the Trainer would clip each rank's own gradient
         step_through(self._averager, self._optimizer, self._longest)
-        self._random: Optional[torch.Tensor] = None
+        # The Trainer of every rank would write its random numbers to the same file. This leaves out that part.
+        self._saves, args.save_only_model = not args.save_only_model, args.save_only_model or rank() > 0
+        self._random: Optional[RandomNumbers] = None
         if state.global_step > 0:
             self._go_on(args, state)
 
     def _go_on(self, args: Any, state: Any) -> None:
         folder = args.resume_from_checkpoint if isinstance(args.resume_from_checkpoint, str) else _folder(args, state)
-        if self._averager.load(os.path.join(folder, "eave")) is None:
+        extra = self._averager.load(os.path.join(folder, "eave"))
+        if extra is None:
             if self._averager._has(AVERAGES_GRADIENTS):  # all ranks have the same parameters
                 return
             self._averager.close()
             raise Error(USAGE, f"resume_from_checkpoint: {folder} has no state of the averager in its folder 'eave', and the "
                                "Trainer's own has rank 0's replica alone: name it in TrainingArguments("
                                "resume_from_checkpoint=...), or begin with a model that from_pretrained has read", is_shared=True)
-        self._random = torch.get_rng_state()  # before the first step the Trainer sets those of its own file, of one rank
+        restore(extra)
+        self._random = RandomNumbers()  # before the first step the Trainer sets those of its own file, of one rank
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self._random is not None:
-            torch.set_rng_state(self._random)
+        if self._random:
+            self._random.put_back()
             self._random = None
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
@@ -72,11 +76,12 @@ class AveragerCallback(TrainerCallback):
         return control
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if not args.save_only_model:
-            self._averager.save(os.path.join(_folder(args, state), "eave"), keep=1)
+        if self._saves:
+            folder = text_of_first_rank(_folder(args, state))  # if ranks take steps independently, they leave after other ones
+            self._averager.save(os.path.join(folder, "eave"), keep=1, **states_to_save())
 
     def on_train_end(self, args: Any, state: Any, control: Any, *, model: Any, **_: Any) -> None:
-        args.max_grad_norm = self._longest
+        args.max_grad_norm, args.save_only_model = self._longest, not self._saves
         end_with_consensus(self._averager, model, self._optimizer)
 
 

@@ -1,12 +1,11 @@
 """When an Averager raises Leaving: before the next step, when the program has ended the last one."""
 from __future__ import annotations
 
-import random
-import sys
-from typing import TYPE_CHECKING, Any, Callable, Collection, Iterable, Optional
+from typing import TYPE_CHECKING, Collection, Iterable, Optional
 
 from .. import _leaving
 from .._sampler import samplers
+from .random_numbers import RandomNumbers
 
 if TYPE_CHECKING:
     import torch
@@ -21,19 +20,12 @@ class _Place:
     model whose step begins in step() has computed. The job that goes on does both again."""
 
     def __init__(self, models: Iterable[torch.nn.Module]) -> None:
-        import torch
-        self._random: list[tuple[Callable[[Any], Any], Any]] = [(torch.set_rng_state, torch.get_rng_state()),
-                                                                (random.setstate, random.getstate())]
-        if torch.cuda.is_available() and torch.cuda.is_initialized():
-            self._random.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
-        if numpy := sys.modules.get("numpy"):
-            self._random.append((numpy.random.set_state, numpy.random.get_state()))
+        self._random = RandomNumbers()
         self._samplers = [(sampler, dict(vars(sampler))) for sampler in samplers]
         self._buffers = [(model, name, each.detach().clone()) for model in models for name, each in model.named_buffers()]
 
     def go_back(self, has_computed: bool) -> None:
-        for put, state in self._random:
-            put(state)
+        self._random.put_back()
         for sampler, counts in self._samplers:
             vars(sampler).update(counts)
         for model, name, value in self._buffers if has_computed else ():
