@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from typing import Any, Optional
 
-from transformers import TrainerCallback
+from transformers import TrainerCallback, TrainerState
 
 from ._averager import Averager
 from ._error import USAGE, Error
@@ -53,7 +53,7 @@ class AveragerCallback(TrainerCallback):
             self._go_on(args, state)
 
     def _go_on(self, args: Any, state: Any) -> None:
-        folder = args.resume_from_checkpoint if isinstance(args.resume_from_checkpoint, str) else _folder(args, state)
+        folder = _folder_to_resume(args, state)
         extra = self._averager.load(os.path.join(folder, "eave"))
         if extra is None:
             if self._averager._has(AVERAGES_GRADIENTS):  # all ranks have the same parameters
@@ -87,6 +87,16 @@ class AveragerCallback(TrainerCallback):
 
 def _folder(args: Any, state: Any) -> str:
     return os.path.join(args.output_dir, f"checkpoint-{state.global_step}")
+
+
+def _folder_to_resume(args: Any, state: Any) -> str:
+    """A callback is not told which folder train() was given. The Trainer does not read the one in `args`, which may be of
+    another step."""
+    if isinstance(args.resume_from_checkpoint, str):
+        file = os.path.join(args.resume_from_checkpoint, "trainer_state.json")
+        if os.path.isfile(file) and TrainerState.load_from_json(file).global_step == state.global_step:
+            return args.resume_from_checkpoint
+    return _folder(args, state)
 
 
 def _refuse_best(args: Any) -> None:
