@@ -73,12 +73,15 @@ class Averager(ScaledSteps, SavedMethod):
 
     If a rank gets the signal `leave_on` (SIGUSR1 by default; also several signals), all ranks end the same step and what
     the program does after it, such as scheduler.step(). Then the beginning of the next step raises eave.Leaving: in
-    forward, begin_step() or step(). Random numbers that were drawn for that step are put back. If several averagers are
-    open, it is the first step of an iteration, or the step after 200 more. A new averager takes its first step before, so
-    that it can be saved. If there is no next step, nothing is raised. Leaving is a SystemExit with
-    code 75, so a program that does not catch it ends with that code. A handler that the program has set for the signal
-    before stays, and may call eave.ask_to_leave(). With leave_on=None in all open averagers, no signal is heard and nothing
-    raises Leaving; then the program looks at `averager.leaving` after each step.
+    forward, begin_step(), average_gradients(), step() or scaler.step(). What was drawn for that step from an eave.Sampler
+    and from the global random generators is put back; a torch.Generator of the program's own is not. If several averagers
+    are open, it is the first step of an iteration, or the step after 200 more. A new averager takes its first step before,
+    so that it can be saved. If there is no next step, nothing is raised. If ranks take steps independently (easgd-async,
+    none), each leaves before its own next step. Then put the loop in join(), which lets all ranks arrive before Leaving
+    goes on, and call nothing collective in it. Leaving is a SystemExit with code 75, so a program that does not catch it
+    ends with that code. A handler that the program has set for the signal before stays, and may call eave.ask_to_leave().
+    With leave_on=None in all open averagers, no signal is heard and nothing raises Leaving; then the program looks at
+    `averager.leaving` after each step.
 
     save() and load() keep checkpoints from which a job goes on; state_dict() and load_state_dict() are for torch.save.
     """

@@ -80,7 +80,8 @@ class Method:
     @property
     def leaving(self) -> bool:
         """Whether all ranks leave now. It becomes true on all ranks after the same step, once any of them was asked to
-        leave: by a signal (leave_on), or by ask_to_leave()."""
+        leave: by a signal (leave_on), or by ask_to_leave(). If ranks take steps independently (easgd-async), it becomes
+        true after each rank's next step."""
         return is_leaving()
 
     def _facts(self) -> tuple[str, tuple[float, int, int], int]:
@@ -216,7 +217,7 @@ class Method:
 
     def __exit__(self, kind: Optional[type[BaseException]], exception: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        if kind is None or (issubclass(kind, SystemExit) and is_leaving()):  # all ranks leave after the same step
+        if kind is None or (issubclass(kind, SystemExit) and is_leaving()):  # all ranks close it now
             self.close()
         else:
             self._abandon(kind)
