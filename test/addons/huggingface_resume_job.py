@@ -28,7 +28,8 @@ class Model(torch.nn.Module):
         return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
 
 
-LEFT = 10 if method == "easgd-async" and eave.rank() == 0 else 7  # its ranks leave after different steps
+# Ranks of easgd-async leave after different steps: rank 1 while rank 0 waits to save a checkpoint of step 10.
+LEFT = 10 if method == "easgd-async" and eave.rank() == 0 else 7
 
 
 class Ask(transformers.TrainerCallback):
@@ -56,7 +57,7 @@ numpy.random.seed(eave.rank())
 model = Model()
 choices = {"best": {"load_best_model_at_end": True, "eval_strategy": "steps"},
            "save-best": {"save_strategy": "best", "metric_for_best_model": "loss", "eval_strategy": "steps"}}
-earlier = {"save_steps": 5 if method == "easgd" else 500, "resume_from_checkpoint": f"{folder}/checkpoint-5"}
+earlier = {"save_steps": 5 if method == "easgd" else 10, "resume_from_checkpoint": f"{folder}/checkpoint-5"}
 arguments = transformers.TrainingArguments(folder, max_steps=18, per_device_train_batch_size=8, learning_rate=0.01, report_to=[],
                                            gradient_accumulation_steps=2, use_cpu=True, disable_tqdm=True, **choices.get(mode, earlier))
 trainer = transformers.Trainer(model, arguments, train_dataset=Data(), eval_dataset=Data(), callbacks=[callback, Ask()])

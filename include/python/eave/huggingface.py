@@ -21,7 +21,7 @@ from ._averager import Averager
 from ._error import USAGE, Error
 from ._library import AVERAGES_GRADIENTS
 from ._pytorch.random_numbers import RandomNumbers, restore, states_to_save
-from ._ranks import rank, text_of_first_rank
+from ._ranks import rank, sum_over_ranks, text_of_first_rank
 from ._trainer_libraries import end_with_consensus, refuse_scaler, start_alone, step_through
 
 
@@ -49,6 +49,7 @@ class AveragerCallback(TrainerCallback):
         # The Trainer of every rank would write its random numbers to the same file. This leaves out that part.
         self._saves, args.save_only_model = not args.save_only_model, args.save_only_model or rank() > 0
         self._random: Optional[RandomNumbers] = None
+        self._leaves = False
         if state.global_step > 0:
             self._go_on(args, state)
 
@@ -69,16 +70,24 @@ class AveragerCallback(TrainerCallback):
         if self._random:
             self._random.put_back()
             self._random = None
+        if self._leaves:
+            self._averager._leave()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-        if self._averager.leaving and self._averager._leaves_by_itself:
+        if self._is_leaving():
             control.should_save = True
         return control
 
+    def _is_leaving(self) -> bool:
+        return self._averager.leaving and self._averager._leaves_by_itself
+
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if self._saves:
-            folder = text_of_first_rank(_folder(args, state))  # if ranks take steps independently, they leave after other ones
-            self._averager.save(os.path.join(folder, "eave"), keep=1, **states_to_save())
+        if not self._saves:
+            return
+        # If ranks take steps independently, other ranks may save after other steps, and only some of them because they leave.
+        folder = text_of_first_rank(_folder(args, state))
+        self._averager.save(os.path.join(folder, "eave"), keep=1, **states_to_save())
+        self._leaves = sum_over_ranks([self._is_leaving()]) != [0.0]
 
     def on_train_end(self, args: Any, state: Any, control: Any, *, model: Any, **_: Any) -> None:
         args.max_grad_norm, args.save_only_model = self._longest, not self._saves
