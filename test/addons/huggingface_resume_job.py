@@ -57,9 +57,10 @@ numpy.random.seed(eave.rank())
 model = Model()
 choices = {"best": {"load_best_model_at_end": True, "eval_strategy": "steps"},
            "save-best": {"save_strategy": "best", "metric_for_best_model": "loss", "eval_strategy": "steps"}}
-earlier = {"save_steps": 5 if method == "easgd" else 10, "resume_from_checkpoint": f"{folder}/checkpoint-5"}
+others = {"save_steps": 5 if method == "easgd" else 10, "resume_from_checkpoint": f"{folder}/checkpoint-5"}
 arguments = transformers.TrainingArguments(folder, max_steps=18, per_device_train_batch_size=8, learning_rate=0.01, report_to=[],
-                                           gradient_accumulation_steps=2, use_cpu=True, disable_tqdm=True, **choices.get(mode, earlier))
+                                           gradient_accumulation_steps=2, use_cpu=True, disable_tqdm=True,
+                                           **choices.get(mode, others))
 trainer = transformers.Trainer(model, arguments, train_dataset=Data(), eval_dataset=Data(), callbacks=[callback, Ask()])
 # It goes on from the last checkpoint, not from the earlier one that the arguments name.
 trainer.train(resume_from_checkpoint=mode == "returns" or None)

@@ -75,7 +75,7 @@ class Averager(ScaledSteps, SavedMethod):
     the program does after it, such as scheduler.step(). Then the beginning of the next step raises eave.Leaving: in
     forward, begin_step(), average_gradients(), step() or scaler.step(). What was drawn for that step from an eave.Sampler
     and from the global random generators is put back; a torch.Generator of the program's own is not. If several averagers
-    are open, it is the first step of an iteration, or the step after 200 more. A new averager takes its first step before,
+    are open, it is the first step of an iteration, or the step after 100 more. A new averager takes its first step before,
     so that it can be saved. If there is no next step, nothing is raised. If ranks take steps independently (easgd-async,
     none), each leaves before its own next step. Then put the loop in join(), which lets all ranks arrive before Leaving
     goes on, and call nothing collective in it. Leaving is a SystemExit with code 75, so a program that does not catch it

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from .._averager import Averager
 
-_LONGEST_WAIT = 200  # steps after which all ranks leave, wherever an iteration of several averagers has come to
+_LONGEST_WAIT = 100  # steps after which all ranks leave, wherever an iteration of several averagers has come to
 
 
 class _Place:
@@ -77,7 +77,7 @@ class Departure:
         self._waited = 0  # steps since the ranks could have left
 
     def note_step(self, averager: Averager) -> None:
-        self._waited += _leaving.is_leaving()
+        self._waited += self._is_leaving()
         self._turns.note(averager.number, [each.number for each in self._averagers])
         self.keep_place()
 
@@ -88,10 +88,11 @@ class Departure:
 
     def leave_before_step(self, averager: Averager, has_computed: bool) -> None:
         """Raises Leaving, if all ranks leave now. `has_computed`: the model has computed for the step already."""
-        if not averager.leaving or not any(each._leaves_by_itself for each in self._averagers):
-            return
-        if self._waited > _LONGEST_WAIT or self._is_between_iterations(averager):
+        if self._is_leaving() and (self._waited > _LONGEST_WAIT or self._is_between_iterations(averager)):
             self.leave(has_computed)
+
+    def _is_leaving(self) -> bool:
+        return _leaving.is_leaving() and any(each._leaves_by_itself for each in self._averagers)
 
     def _is_between_iterations(self, averager: Averager) -> bool:
         """Returns False before each averager has taken a step: until then its save() would raise an Error."""
