@@ -77,9 +77,11 @@ class Departure:
         self._waited = 0  # steps since the ranks could have left
 
     def note_step(self, averager: Averager) -> None:
-        self._waited += self._is_leaving()
-        self._turns.note(averager.number, [each.number for each in self._averagers])
-        self.keep_place()
+        if len(self._averagers) > 1:
+            self._turns.note(averager.number, [each.number for each in self._averagers])
+        if _leaving.is_leaving():
+            self._waited += self._is_leaving()
+            self.keep_place()
 
     def keep_place(self) -> None:
         """Call it when the program may have drawn random numbers that belong to the last step."""
