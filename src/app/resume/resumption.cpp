@@ -54,11 +54,10 @@ void warn_of_run_elsewhere(Transport& transport, const fs::path& run) {
   const std::vector<std::string> hosts = transport.all_gather(holds_run(run) ? host_name() : "");
   const auto found = std::ranges::find_if(hosts, [](const std::string& host) { return !host.empty(); });
   if (transport.rank() != 0 || found == hosts.end() || found == hosts.begin()) return;
-  std::fprintf(
-      stderr,
-      "eave: warning: --resume: the run begins anew, because rank 0 (host %s) has none in %s. Rank %td (host %s) "
-      "has one there: to go on with it, start rank 0 on that host\n",
-      host_name().c_str(), printable(run.string()).c_str(), found - hosts.begin(), found->c_str());
+  const std::string text = "--resume: the run begins anew, because rank 0 (host " + host_name() + ") has none in " +
+                           run.string() + ". Rank " + std::to_string(found - hosts.begin()) + " (host " + *found +
+                           ") has one there: to go on with it, start rank 0 on that host";
+  std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str());
 }
 
 // Collective. Rank 0 reads the settings for the run's length, and all ranks get them.
