@@ -62,7 +62,7 @@ void require_no_other_file(const ByteSource& file) {
                                                : kind.remedy));
 }
 
-// What was found in numbers that may all be tokens.
+// Counts over a sample of numbers, each of which may be a token.
 struct Seen {
   std::int64_t numbers = 0, positive = 0;
   std::int64_t large = 0;  // their low 16 bits are more than 3, so they are not another number's high bits
