@@ -1,6 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "report/compare/comparison.h"
 #include "test/expectations.h"
@@ -178,6 +181,61 @@ TEST(LostLines, are_told_and_the_end_counts) {
   EXPECT_EQ(comparison.notes.at(0),
             "Lines of metrics.jsonl are missing, because the run could not write them, so its curves, its shares of "
             "time and its costs to the target are coarse or wrong: run (1 line).");
+}
+
+TEST(Notes, say_which_runs_were_evaluated_too_seldom) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.8}});
+  make_run(place, "b", {.communicator = "easgd", .accuracies = {0.5, 0.6}});
+  EXPECT_EQ(compare_runs(read_made(place), {}).notes.at(0),
+            "Evaluated fewer than 10 times, so that curves and costs to the target are coarse (--evaluations): easgd "
+            "(2).");
+}
+
+TEST(Notes, tell_of_a_best_rate_at_the_edge_and_what_tuning_took) {
+  const MadeRuns place;
+  for (const char* rate : {"0.1", "0.2", "0.4"}) {
+    const double score = std::string(rate) == "0.2" ? 0.8 : 0.7;
+    make_run(place, std::string("a") + rate,
+             {.accuracies = std::vector<double>(10, score), .settings = {{"lr", rate}}});
+    make_run(place, std::string("b") + rate,
+             {.communicator = "easgd",
+              .accuracies = std::vector<double>(10, std::string(rate) == "0.4" ? 0.8 : 0.7),
+              .settings = {{"lr", rate}}});
+  }
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_EQ(comparison.notes.at(1),
+            "The best value lies at the edge of what was tried, so a better one may lie outside (--widen tries the "
+            "next): easgd, lr 0.4: lr 0.4 is the largest of 3 tried.");
+  EXPECT_EQ(comparison.notes.at(2),
+            "Learning rates were tuned besides the runs shown: allreduce, lr 0.2: 3 rates, 16.0 s in 2 runs, easgd, lr "
+            "0.4: 3 rates, 16.0 s in 2 runs.");
+}
+
+TEST(Notes, tell_of_a_best_tau_at_the_edge_but_not_of_tau_1) {
+  const auto edges = [](double at_1, double at_4, double at_16) {
+    const MadeRuns place;
+    const std::map<std::string, double> scores = {{"1", at_1}, {"4", at_4}, {"16", at_16}};
+    for (const auto& [tau, score] : scores)
+      make_run(place, tau, {.communicator = "easgd", .accuracies = {score}, .settings = {{"tau", tau}}});
+    Texts found;
+    for (const Variant& variant : compare_runs(read_made(place), {}).variants)
+      found.insert(found.end(), variant.edges.begin(), variant.edges.end());
+    return found;
+  };
+  EXPECT_EQ(edges(0.7, 0.8, 0.9), Texts({"tau 16 is the largest of 3 tried"}));
+  EXPECT_EQ(edges(0.7, 0.9, 0.8), Texts());
+  EXPECT_EQ(edges(0.9, 0.8, 0.7), Texts());
+}
+
+TEST(Notes, warn_of_a_seed_that_stands_there_twice) {
+  const MadeRuns place;
+  make_run(place, "a", {.seed = 1, .accuracies = {0.8}});
+  make_run(place, "b", {.seed = 1, .accuracies = {0.8}});
+  EXPECT_EQ(
+      compare_runs(read_made(place), {}).notes.at(0),
+      "A seed stands there more than once, and runs of the same seed are not independent, so their mean counts as "
+      "one: allreduce.");
 }
 
 }  // namespace

@@ -261,67 +261,6 @@ TEST(Verdict, says_that_a_method_has_diverged_if_no_other_is_left) {
   EXPECT_EQ(compare_runs(runs, {}).verdict, Texts({"easgd diverged in all its runs" + rest}));
 }
 
-// Ten seeds of allreduce and `finished` of 10 seeds of easgd, whose other runs diverged.
-RunList with_survivors(const MadeRuns& place, int finished) {
-  make_seeds(place, "a", {.ranks = 2, .accuracies = {0.4, 0.8}}, 10, 0.001);
-  make_seeds(place, "b", {.communicator = "easgd", .ranks = 2, .accuracies = {0.4, 0.9}}, finished, 0.001);
-  make_seeds(place, "c",
-             {.communicator = "easgd", .ranks = 2, .seed = finished + 1, .accuracies = {0.1}, .finishes = false},
-             10 - finished, 0);
-  RunList runs = read_made(place);
-  for (RunRecord& run : runs.runs) {
-    if (run.end == RunEnd::kInterrupted) run.end = RunEnd::kDiverged;
-  }
-  return runs;
-}
-
-const std::string kWithTwo = "With 2 ranks and batch 10 per rank, ";
-
-TEST(Verdict, names_no_winner_of_whose_runs_some_diverged) {
-  const MadeRuns place;
-  const Comparison comparison = compare_runs(with_survivors(place, 2), 0.6);
-  EXPECT_EQ(
-      comparison.verdict,
-      Texts(
-          {kWithTwo + "easgd is ahead with 90.05 % test accuracy after 1 epoch, 9.60 points more than allreduce; but a "
-                      "method that loses runs is no winner.",
-           kWithTwo + "easgd came to 60 % test accuracy in 5.6 s, allreduce in 6.0 s; but a method that loses runs is "
-                      "no winner. Not every run got there: easgd.",
-           kWithTwo + "8 of 10 runs of easgd diverged; lost runs count in no mean."}));
-  for (const Measure measure : {Measure::kScore, Measure::kSecondsToTarget})
-    for (const std::size_t variant : {0u, 1u}) EXPECT_EQ(standing_of(comparison, variant, measure), Standing::kNone);
-}
-
-TEST(Verdict, offers_no_more_seeds_to_methods_that_lose_runs) {
-  const MadeRuns place;
-  make_seeds(place, "a", {.accuracies = {0.4, 0.80}}, 3, 0.01);
-  make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.4, 0.79}}, 3, 0.01);
-  RunList runs = read_made(place);
-  expect_parts(compare_runs(runs, {}).verdict.at(0), {"may be chance; at this scatter about 1 more seed of each"});
-  make_run(place, "c", {.communicator = "easgd", .seed = 4, .accuracies = {0.1}, .finishes = false});
-  runs = read_made(place);
-  for (RunRecord& run : runs.runs) {
-    if (run.end == RunEnd::kInterrupted) run.end = RunEnd::kFailed;
-  }
-  const Texts verdict = compare_runs(runs, {}).verdict;
-  EXPECT_TRUE(verdict.at(0).ends_with("p = 0.051) may be chance.")) << verdict.at(0);
-  EXPECT_EQ(verdict.back(), "With one rank and batch 10, 1 of 4 runs of easgd failed; lost runs count in no mean.");
-}
-
-TEST(Verdict, says_every_finished_run_of_a_method_that_lost_some) {
-  const MadeRuns place;
-  expect_parts(compare_runs(with_survivors(place, 2), 0.88).verdict.at(1),
-               {"only easgd came to 88 % test accuracy in every finished run, in 7.8 s (",
-                "Not every run got there: allreduce, easgd."});
-}
-
-TEST(Verdict, names_methods_without_a_finished_run) {
-  const MadeRuns place;
-  make_seeds(place, "d", {.communicator = "gossip", .ranks = 2, .accuracies = {0.4, 0.7}}, 3, 0.001);
-  EXPECT_EQ(compare_runs(with_survivors(place, 0), {}).verdict.back(),
-            kWithTwo + "all 10 runs of easgd diverged; lost runs count in no mean.");
-}
-
 TEST(Verdict, writes_as_many_decimals_as_a_narrow_interval_and_a_small_lead_need) {
   const MadeRuns place;
   const Metric perplexity{"perplexity", true};
@@ -409,51 +348,6 @@ TEST(Standings, agree_with_the_sentence) {
                            {"allreduce", Standing::kTied}, {"none", Standing::kTied}, {"easgd", Standing::kBehind}}));
 }
 
-TEST(Notes, say_which_runs_were_evaluated_too_seldom) {
-  const MadeRuns place;
-  make_run(place, "a", {.accuracies = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.8}});
-  make_run(place, "b", {.communicator = "easgd", .accuracies = {0.5, 0.6}});
-  EXPECT_EQ(compare_runs(read_made(place), {}).notes.at(0),
-            "Evaluated fewer than 10 times, so that curves and costs to the target are coarse (--evaluations): easgd "
-            "(2).");
-}
-
-TEST(Notes, tell_of_a_best_rate_at_the_edge_and_what_tuning_took) {
-  const MadeRuns place;
-  for (const char* rate : {"0.1", "0.2", "0.4"}) {
-    const double score = std::string(rate) == "0.2" ? 0.8 : 0.7;
-    make_run(place, std::string("a") + rate,
-             {.accuracies = std::vector<double>(10, score), .settings = {{"lr", rate}}});
-    make_run(place, std::string("b") + rate,
-             {.communicator = "easgd",
-              .accuracies = std::vector<double>(10, std::string(rate) == "0.4" ? 0.8 : 0.7),
-              .settings = {{"lr", rate}}});
-  }
-  const Comparison comparison = compare_runs(read_made(place), {});
-  EXPECT_EQ(comparison.notes.at(1),
-            "The best value lies at the edge of what was tried, so a better one may lie outside (--widen tries the "
-            "next): easgd, lr 0.4: lr 0.4 is the largest of 3 tried.");
-  EXPECT_EQ(comparison.notes.at(2),
-            "Learning rates were tuned besides the runs shown: allreduce, lr 0.2: 3 rates, 16.0 s in 2 runs, easgd, lr "
-            "0.4: 3 rates, 16.0 s in 2 runs.");
-}
-
-TEST(Notes, tell_of_a_best_tau_at_the_edge_but_not_of_tau_1) {
-  const auto edges = [](double at_1, double at_4, double at_16) {
-    const MadeRuns place;
-    const std::map<std::string, double> scores = {{"1", at_1}, {"4", at_4}, {"16", at_16}};
-    for (const auto& [tau, score] : scores)
-      make_run(place, tau, {.communicator = "easgd", .accuracies = {score}, .settings = {{"tau", tau}}});
-    Texts found;
-    for (const Variant& variant : compare_runs(read_made(place), {}).variants)
-      found.insert(found.end(), variant.edges.begin(), variant.edges.end());
-    return found;
-  };
-  EXPECT_EQ(edges(0.7, 0.8, 0.9), Texts({"tau 16 is the largest of 3 tried"}));
-  EXPECT_EQ(edges(0.7, 0.9, 0.8), Texts());
-  EXPECT_EQ(edges(0.9, 0.8, 0.7), Texts());
-}
-
 // The same three runs again, as from another directory, make nothing surer.
 TEST(Verdict, counts_each_seed_once) {
   const auto verdict = [](bool are_doubled) {
@@ -491,16 +385,6 @@ TEST(Verdict, of_several_runs_of_one_seed_speaks_of_the_seed) {
     make_run(place, copy + std::string("2"), {.communicator = "easgd", .accuracies = {0.4, 0.7}});
   }
   expect_parts(verdict(place).at(0), {"one seed of a method proves nothing: repeat with more seeds"});
-}
-
-TEST(Notes, warn_of_a_seed_that_stands_there_twice) {
-  const MadeRuns place;
-  make_run(place, "a", {.seed = 1, .accuracies = {0.8}});
-  make_run(place, "b", {.seed = 1, .accuracies = {0.8}});
-  EXPECT_EQ(
-      compare_runs(read_made(place), {}).notes.at(0),
-      "A seed stands there more than once, and runs of the same seed are not independent, so their mean counts as "
-      "one: allreduce.");
 }
 
 }  // namespace
