@@ -53,6 +53,7 @@ EvaluationRecord evaluation_of(const MadeRun& run, std::size_t i) {
   record.samples = static_cast<std::int64_t>(part * run.epochs * static_cast<double>(run.samples));
   record.epoch = static_cast<double>(record.samples) / static_cast<double>(run.samples);
   record.seconds = part * run.seconds;
+  record.evaluation_seconds = run.evaluation_seconds;
   record.center = {run.knows_loss ? 1 - run.accuracies[i] : std::nan(""), run.accuracies[i]};
   if (is_accuracy(run.metric)) record.workers = WorkerScores{record.center, record.center, record.center};
   if (run.tokens_per_sample > 0) {

@@ -31,6 +31,7 @@ struct MadeRun {
       accuracies{};  // test accuracy, or value of the metric, of each evaluation; evaluations lie at equal distances
   std::vector<double> validation{};  // validation accuracy likewise; empty: none recorded
   double seconds = 8;                // duration of the whole run
+  double evaluation_seconds = 0;     // further duration of each evaluation
   std::int64_t samples = 1000;       // size of the training set
   int epochs = 1;
   std::int64_t bytes = 0;                         // sent by each rank in the whole run

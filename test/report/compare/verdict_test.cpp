@@ -66,6 +66,30 @@ TEST(Verdict, says_level_of_equal_values) {
       "seed of a method proves nothing: repeat with more seeds.");
 }
 
+// 0.1 + 0.2 + 0.3 differs from 0.3 + 0.2 + 0.1 in the last bit.
+TEST(Verdict, says_level_of_the_same_scores_in_another_order_of_seeds) {
+  const MadeRuns place;
+  for (int seed = 1; seed <= 3; ++seed) {
+    make_run(place, "a" + std::to_string(seed), {.seed = seed, .accuracies = {0.05, 0.1 * seed}});
+    make_run(place, "b" + std::to_string(seed),
+             {.communicator = "easgd", .seed = seed, .accuracies = {0.05, 0.1 * (4 - seed)}});
+  }
+  const std::string sentence = verdict(place).at(0);
+  EXPECT_TRUE(sentence.ends_with(" is level with it.")) << sentence;
+}
+
+// Programs end by the clock, which runs during evaluations: 6 + 2 * 2 s and 8 + 2 * 1 s.
+TEST(Verdict, takes_evaluations_for_part_of_a_programs_time) {
+  const MadeRuns place;
+  const std::map<std::string, std::string> settings = {{"program", "train.py"}, {"stop-after-time", "10s"}};
+  make_seeds(place, "a", {.accuracies = {0.4, 0.8}, .seconds = 6, .evaluation_seconds = 2, .settings = settings}, 2,
+             0.01);
+  MadeRun other{.communicator = "easgd", .accuracies = {0.3, 0.6}, .seconds = 8, .evaluation_seconds = 1, .epochs = 2};
+  other.settings = settings;
+  make_seeds(place, "b", other, 2, 0.01);
+  EXPECT_NE(verdict(place).at(0).find(" % test accuracy after 10s ("), std::string::npos) << verdict(place).at(0);
+}
+
 // The runs take 4 s and 8 s, without scatter.
 TEST(Verdict, names_the_fastest_to_the_target_and_who_never_got_there) {
   const MadeRuns place;
