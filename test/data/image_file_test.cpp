@@ -160,6 +160,33 @@ TEST(JpegImage, is_what_a_png_of_the_same_picture_is) {
   }
 }
 
+// Squares of 6 pixels in two colours: a shift by a part of a pixel shows.
+Picture checkers(int width, int height) {
+  Picture picture{width, height, 3, {}};
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) picture.bytes.insert(picture.bytes.end(), 3, (x / 6 + y / 6) % 2 == 0 ? 40 : 220);
+  }
+  return picture;
+}
+
+double mean_difference(const Bytes& one, const Bytes& other) {
+  double sum = 0;
+  for (std::size_t i = 0; i < one.size(); ++i) sum += std::abs(one[i] - other[i]);
+  return sum / static_cast<double>(one.size());
+}
+
+// A decoder at 1/4 or 1/8 of the size rounds sides up that are no multiples of 4 or 8. 376 x 376 is one, and differs by
+// what scaling in the decoder costs.
+TEST(JpegImage, of_any_sides_is_as_close_to_a_png_as_one_of_whole_blocks) {
+  for (const auto& [width, height, side] :
+       {std::array{376, 376, 64}, std::array{375, 375, 64}, std::array{257, 257, 32}, std::array{500, 375, 64}}) {
+    const Picture picture = checkers(width, height);
+    const Bytes expected = square_of(png_of(picture), side);
+    const Bytes found = square_of(jpeg_of(picture, JpegKind::kBaseline, 100), side);
+    EXPECT_LE(mean_difference(found, expected), 3) << width << " x " << height << " to " << side;
+  }
+}
+
 TEST(JpegImage, of_inks_becomes_red_green_and_blue) {
   Picture picture{16, 16, 4, {}};
   // libjpeg writes Adobe's marker. In files with it, 255 means no ink.
@@ -231,6 +258,21 @@ std::size_t place_of_size(const Bytes& jpeg) {
     if (jpeg[i] == 0xff && jpeg[i + 1] == 0xc0) return i + 5;
   }
   return 0;
+}
+
+// What lies in the file beside the picture, to whole blocks, may be anything.
+TEST(JpegImage, is_free_of_what_fills_its_last_blocks) {
+  Picture white{264, 264, 3, Bytes(std::size_t{264} * 264 * 3, 255)};
+  for (std::size_t y = 0; y < 264; ++y) {
+    for (std::size_t x = 0; x < 264; ++x) {
+      if (x >= 257 || y >= 257) std::fill_n(white.bytes.begin() + static_cast<std::ptrdiff_t>((y * 264 + x) * 3), 3, 0);
+    }
+  }
+  const Bytes file = jpeg_of(white, JpegKind::kBaseline, 100);
+  const std::size_t place = place_of_size(file);
+  ASSERT_GT(place, 0u);
+  const Bytes cut = with(with(file, place + 1, 1), place + 3, 1);  // 257 is 0x101
+  for (const std::uint8_t byte : square_of(cut, 16)) EXPECT_GE(byte, 250);
 }
 
 TEST(Images, that_promise_more_than_they_hold_are_refused_by_their_header) {

@@ -62,7 +62,8 @@ class JpegDecoder {
 
   void read_rows(SquareResizer& resizer) {
     if (!try_start(resizer.side())) refuse();
-    resizer.begin(static_cast<int>(info_.output_width), static_cast<int>(info_.output_height));
+    const double scale = static_cast<double>(info_.scale_num) / info_.scale_denom;
+    resizer.begin(info_.image_width * scale, info_.image_height * scale);
     row_.resize(std::size_t{info_.output_width} * static_cast<std::size_t>(info_.output_components));
     for (JDIMENSION number = 0; number < info_.output_height; ++number) {
       if (!try_row()) refuse();

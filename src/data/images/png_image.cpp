@@ -43,7 +43,7 @@ class PngDecoder {
   void read_rows(SquareResizer& resizer) {
     if (!try_start()) refuse();
     if (png_get_rowbytes(png_, info_) != 3 * width_) refuse_image(file_, "its PNG colour type is unknown");
-    resizer.begin(static_cast<int>(width_), static_cast<int>(height_));
+    resizer.begin(static_cast<double>(width_), static_cast<double>(height_));
     // Each pass of an interlaced image leaves holes that later passes fill.
     pixels_.resize(3 * width_ * (passes_ == 1 ? 1 : height_));
     for (int pass = 1; pass < passes_; ++pass) {

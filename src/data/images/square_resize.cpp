@@ -12,15 +12,16 @@ constexpr int kWeightBits = 14, kBetweenBits = 7, kSumBits = 2 * kWeightBits - k
 
 }  // namespace
 
-SquareResizer::Axis SquareResizer::axis(int extent, int square) const {
-  const double scale = static_cast<double>(square) / side_, reach = std::max(1.0, scale);
-  const double begin = (extent - square) / 2.0;
+SquareResizer::Axis SquareResizer::axis(double extent, double square) const {
+  const double scale = square / side_, reach = std::max(1.0, scale);
+  const double begin = (extent - square) / 2;
+  const int whole_pixels = static_cast<int>(extent);
   Axis axis;
   std::vector<double> shares;
   for (int place = 0; place < side_; ++place) {
     const double centre = begin + (place + 0.5) * scale;
     const int first = std::max(0, static_cast<int>(std::floor(centre - reach)));
-    const int last = std::min(extent, static_cast<int>(std::ceil(centre + reach)));
+    const int last = std::min(whole_pixels, static_cast<int>(std::ceil(centre + reach)));
     shares.clear();
     double sum = 0;
     for (int i = first; i < last; ++i) {
@@ -39,8 +40,8 @@ SquareResizer::Axis SquareResizer::axis(int extent, int square) const {
   return axis;
 }
 
-void SquareResizer::begin(int width, int height) {
-  const int square = std::min(width, height);
+void SquareResizer::begin(double width, double height) {
+  const double square = std::min(width, height);
   across_ = axis(width, square);
   down_ = axis(height, square);
   const auto side = static_cast<std::size_t>(side_);

@@ -13,9 +13,11 @@ namespace eave {
 class SquareResizer {
  public:
   explicit SquareResizer(int side) : side_(side) {}
-  // Begins an image of this size, at least 1 x 1.
-  void begin(int width, int height);
-  // Adds the next row from the top: width x 3 bytes of red, green and blue. Call it once for each row of the image.
+  // Begins an image of this size in pixels of its rows, at least 1 x 1. A picture that was decoded at a part of its
+  // size may end within its last column or row. Such a column or row counts for nothing, for the rest of it is no
+  // picture.
+  void begin(double width, double height);
+  // Adds the next row from the top: 3 bytes of red, green and blue for each pixel. Call it once for each row.
   void add_row(std::span<const std::uint8_t> row);
   // Writes the result: side x side x 3 bytes.
   void finish(std::span<std::uint8_t> pixels) const;
@@ -32,7 +34,7 @@ class SquareResizer {
     std::vector<Blend> blends;
     std::vector<std::int32_t> weights;
   };
-  Axis axis(int extent, int square) const;
+  Axis axis(double extent, double square) const;
   void blend_across(std::span<const std::uint8_t> row);
 
   int side_;
