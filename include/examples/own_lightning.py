@@ -34,6 +34,8 @@ def make_data(seed):
 
 
 def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     folder, method, *words = sys.argv[1:]
     averaging = AveragerCallback(method, **dict(word.split("=") for word in words))  # before the Trainer
     lightning.seed_everything(1, verbose=False)

@@ -17,6 +17,8 @@ def make_texts(seed, texts=256, length=16, letters=32):
 
 
 def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     folder, method, *words = sys.argv[1:]
     averaging = AveragerCallback(method, **dict(word.split("=") for word in words))  # before TrainingArguments
     transformers.set_seed(1)

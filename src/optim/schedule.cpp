@@ -145,7 +145,8 @@ std::vector<OptionSpec> Schedule::options() {
   std::vector<std::string> names;
   for (const Shape& shape : shapes()) names.push_back(shape.name);
   return {
-      {"lr", OptionType::kReal, "0.05", "learning rate before scaling; adamw needs a smaller one, usually 0.001"},
+      {"lr", OptionType::kReal, "0.05",
+       "learning rate before scaling; for adamw and muon it must be given, 0.001 is usual"},
       {kShape, OptionType::kText, "constant", "decrease of the learning rate as samples are seen", names},
       {"lr-step-epochs", OptionType::kText, "", "step: epochs at which the learning rate falls, such as 30,60,80"},
       {"lr-step-factor", OptionType::kReal, "0.1",

@@ -206,12 +206,19 @@ class Watch {
     return "nothing new for " + clock_text(quiet) + ": it evaluates, waits, or was ended";
   }
 
+  std::string waiting_line() const {
+    std::error_code error;
+    const bool is_folder = std::filesystem::exists(request_.directory, error);
+    return "waiting for a run in " + request_.directory.string() + (is_folder ? "" : ", which does not exist yet") +
+           "; Ctrl-C ends";
+  }
+
   void draw(bool is_there) {
     const TerminalSize now = output_terminal();
     const TerminalSize size = now.columns > 0 ? now : request_.terminal;
     std::vector<std::string> all;
     if (!is_there) {
-      all = {"waiting for a run in " + shown_text(request_.directory.string(), is_utf8_)};
+      all = {shown_text(waiting_line(), is_utf8_)};
     } else {
       const std::string quiet = quiet_line();
       const bool waits = !runs_.is_one() && newest().has_ended();
@@ -234,8 +241,7 @@ class Watch {
 
   void print(bool is_there) {
     if (!is_there) {
-      if (is_time_for_line())
-        std::printf("waiting for a run in %s\n", shown_text(request_.directory.string(), is_utf8_).c_str());
+      if (is_time_for_line()) std::printf("%s\n", shown_text(waiting_line(), is_utf8_).c_str());
     } else {
       print_news();
       const std::string quiet = quiet_line();

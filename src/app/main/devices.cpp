@@ -243,9 +243,9 @@ std::vector<OptionSpec> device_options() {
              "cuda: precision of products, with bf16 also of activations; parameters are always float32"));
   options.push_back(
       {"deterministic", OptionType::kFlag, "off", "cuda: use only algorithms that give the same bits each time"});
-  options.push_back(
-      {"autotune", OptionType::kFlag, "off",
-       "cuda: time candidate algorithms for each layer at start, 10 s at most, and keep the choices in ~/.cache/eave"});
+  options.push_back({"autotune", OptionType::kFlag, "off",
+                     "cuda: time candidate algorithms for each layer at start, 10 s at most, and keep the choices in "
+                     "$XDG_CACHE_HOME/eave/plans or ~/.cache/eave/plans"});
   return options;
 }
 

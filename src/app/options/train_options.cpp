@@ -193,8 +193,8 @@ void add_output(CommandLine& line) {
        {"stop-after-bytes", OptionType::kBytes, "",
         "end the run when a rank has sent this much, such as 10GB; checked 20 times an epoch"},
        {"evaluate-workers", OptionType::kFlag, "on",
-        "each evaluation also scores every worker on the whole test set; off: only the evaluation at the end of the "
-        "run does"},
+        "each evaluation also scores every worker on the whole test set; off (as in eave compare): only the evaluation "
+        "at the end of the run does"},
        {"evaluation-batch", OptionType::kInteger, "128",
         "samples per forward pass of an evaluation; with text, --batch unless given"},
        choice("batch-norm-statistics", {"local", "average", "recompute"}, "average",

@@ -10,7 +10,8 @@ namespace eave {
 namespace fs = std::filesystem;
 
 std::vector<OptionSpec> data_file_options() {
-  return {{"data-dir", OptionType::kPath, "", "directory with the dataset's files (default: the usual places)"},
+  return {{"data-dir", OptionType::kPath, "",
+           "directory with the files of this dataset (default: data/NAME here, then /usr/share/datasets/NAME)"},
           {"stage-to", OptionType::kPath, "",
            "copy the dataset's files into this directory first, once per host, and read the copies; they stay, and the "
            "next run compares their hashes"}};

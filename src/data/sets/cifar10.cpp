@@ -123,7 +123,7 @@ std::vector<std::string> files_of_set(const fs::path& directory) {
 
 DataSplit open_cifar10(const OptionValues& values) {
   const DataDirectories directories{
-      {"/usr/share/datasets/cifar10", "data/cifar10"},
+      {"data/cifar10", "/usr/share/datasets/cifar10"},
       "cifar-10-batches-bin",
       "cifar10 (data_batch_1.bin to data_batch_5.bin, test_batch.bin)",
       "put those of the \"binary version\" into one directory and name it with --data-dir"};

@@ -4,7 +4,7 @@ namespace eave {
 namespace {
 
 DataSplit open_fashion_mnist(const OptionValues& values) {
-  const DataDirectories directories{{"/usr/share/datasets/fashion-mnist", "data/fashion-mnist"},
+  const DataDirectories directories{{"data/fashion-mnist", "/usr/share/datasets/fashion-mnist"},
                                     "FashionMNIST/raw",
                                     "fashion-mnist (train-images-idx3-ubyte[.gz] and its three companions)",
                                     "apt install dataset-fashion-mnist, or name their directory with --data-dir"};

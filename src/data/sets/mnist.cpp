@@ -5,7 +5,7 @@ namespace {
 
 DataSplit open_mnist(const OptionValues& values) {
   const DataDirectories directories{
-      {"/usr/share/datasets/mnist", "data/mnist"},
+      {"data/mnist", "/usr/share/datasets/mnist"},
       "MNIST/raw",
       "mnist (train-images-idx3-ubyte[.gz] and its three companions)",
       "put the four files of the original distribution into one directory and name it with --data-dir"};

@@ -31,8 +31,8 @@ constexpr const char* kOwnMpirun =
 constexpr const char* kMpiTasks =
     "start them with srun --mpi=pmix, or pmi2 (srun --mpi=list says which there are), or with mpirun";
 constexpr const char* kMpirunInstead =
-    "it connects no ranks by MPI. Start eave with mpirun instead; to train with one rank, give "
-    "--transport loopback";
+    "it connects no ranks by MPI. Give --transport tcp --meet HOST:PORT, or start eave with mpirun; to train with one "
+    "rank, give --transport loopback";
 constexpr const char* kMpirunInFlux = "it connects no ranks by MPI. Give flux run -o mpi=..., or use mpirun";
 
 // If one launcher starts processes inside another's job, the inner one comes first: mpirun before Slurm and torchrun.

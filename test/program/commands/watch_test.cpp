@@ -59,7 +59,7 @@ TEST(Watch, follows_a_run_from_before_it_begins_to_its_summary) {
     EXPECT_EQ(place.eave(quick("--shape-compute 20ms --epochs 4 --communicator easgd --run-dir run")).code, 0);
   });
   const Ended ended = expect_end(0, place.eave("watch run --interval 200ms"));
-  EXPECT_EQ(ended.output.find("waiting for a run in run\n"), 0u) << ended.output;
+  EXPECT_EQ(ended.output.find("waiting for a run in run, which does not exist yet; Ctrl-C ends\n"), 0u) << ended.output;
   expect_parts(ended.output, {"\nrun:\n", " of 4  step ", "  loss ", "samples/s", "rank 0: computing ",
                               "\nepoch 1.00  test accuracy ", "\nepoch 4.00  test accuracy ", "\neasgd "});
 }

@@ -110,7 +110,7 @@ TEST(Launcher, whose_ranks_do_not_find_each_other_is_refused_once_with_69_before
     const Told told = ranks_at_once(place, words, {job + "0", job + "1", job + "2"});
     EXPECT_EQ(told.codes, (std::vector<int>{69, 69, 69})) << words << told.all;
     EXPECT_EQ(count_of(told.all, "torchrun started 3 ranks (WORLD_SIZE)"), 1u) << told.all;
-    expect_parts(told.all, {"Start eave with mpirun instead"});
+    expect_parts(told.all, {"Give --transport tcp --meet HOST:PORT, or start eave with mpirun"});
   }
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run") || std::filesystem::exists(place.path() / "out"));
 }
