@@ -234,11 +234,29 @@ function distanceSeries(view, x) {
         ({x: place, y}, k) =>
             ({x: place, y, low: (nearest[i].points[k] || {}).y, high: (farthest[i].points[k] || {}).y}));
   });
-  return mean.filter((one) => one.points.some((point) => point.y > 0));
+  return mean;
+}
+
+function isApart(one) {
+  return one.points.some((point) => point.y > 0);
+}
+
+// What the chart leaves out: series that are always 0 and, on a logarithmic axis, single values of 0.
+function distanceNotes(series, log) {
+  const ended = series.filter((one) => one.points.length > 0);
+  const never = ended.filter((one) => !isApart(one)).map((one) => one.name);
+  const zeros = (one) => one.points.filter((point) => point.y === 0).length;
+  const partly = ended.filter((one) => log && isApart(one) && zeros(one) > 0)
+                     .map((one) => `${one.name} has it in ${zeros(one)} of ${one.points.length} evaluations`);
+  return [
+    never.length > 0 ? `Not drawn, 0 in every evaluation: ${never.join("; ")}.` : "",
+    partly.length > 0 ? `0 has no place on a logarithmic axis: ${partly.join("; ")}.` : ""
+  ].filter(Boolean);
 }
 
 function drawDistance(view, state, box) {
-  const series = distanceSeries(view, state.x);
+  const all = distanceSeries(view, state.x);
+  const series = all.filter(isApart);
   const caption =
       "Distance of the workers from the center, as a part of the center's norm: line, the mean over workers and " +
       "seeds; band, from the nearest to the farthest worker";
@@ -259,6 +277,7 @@ function drawDistance(view, state, box) {
       {label, x, y, xTitle: kQuantities[state.x].name, yTitle: "distance ÷ norm of the center", series, height: 300});
   return {
     caption: `${caption}, against ${kQuantities[state.x].name}, ${filterText(view)}.`,
+    notes: distanceNotes(all, state.logY),
     table: () => seriesTable(series, kQuantities[state.x].name + csvUnit(state.x), "distance"),
     legend: legendOf(series)
   };

@@ -31,28 +31,56 @@ function pathOf(points, x, y) {
   return points.map((point, i) => `${i ? "L" : "M"}${x.at(point.x).toFixed(1)} ${y.at(point.y).toFixed(1)}`).join("");
 }
 
-// The points that have a place on both axes. On a logarithmic axis values at or below zero have none.
+// On a logarithmic axis values at or below zero have no place.
+function hasPlace(point, x, y) {
+  return isNumber(x.at(point.x)) && isNumber(y.at(point.y));
+}
+
 function drawable(points, x, y) {
-  return points.filter((point) => isNumber(x.at(point.x)) && isNumber(y.at(point.y)));
+  return points.filter((point) => hasPlace(point, x, y));
+}
+
+// The points for which has(point) holds, in a new list after each gap.
+function stretches(points, has) {
+  const found = [[]];
+  for (const point of points) {
+    if (has(point))
+      found[found.length - 1].push(point);
+    else
+      found.push([]);
+  }
+  return found.filter((stretch) => stretch.length > 0);
+}
+
+// Returns the path of a curve. Does not join points across one that has no place.
+function curvePath(points, x, y) {
+  return stretches(points, (point) => hasPlace(point, x, y)).map((stretch) => pathOf(stretch, x, y)).join("");
 }
 
 function drawBand(one, x, y) {
-  const points = one.points.filter((point) => isNumber(x.at(point.x)) && isNumber(point.low) && isNumber(point.high));
-  const low = (point) => isNumber(y.at(point.low)) ? point.low : y.low;
-  if (one.bars || one.points.length === 1)
-    return points.map((point) => drawWhisker(one, x.at(point.x), y.at(low(point)), y.at(point.high)));
-  if (points.length < 2) return [];
-  const upper = pathOf(points.map((point) => ({x: point.x, y: point.high})), x, y);
-  const lower = pathOf(points.map((point) => ({x: point.x, y: low(point)})).reverse(), x, y);
-  return [shape(
-      "path", {class: one.chosen ? "band chosen" : "band", d: `${upper}L${lower.slice(1)}z`, fill: one.look.color})];
+  const has = ({x: place, low, high}) => isNumber(low) && isNumber(high) && hasPlace({x: place, y: high}, x, y);
+  return stretches(one.points, has).map((points) => {
+    if (one.bars || points.length === 1) return points.map((point) => drawWhisker(one, point, x, y));
+    return drawArea(one, points, x, y);
+  });
 }
 
-function drawWhisker({look, chosen}, x, top, bottom) {
+function lowEnd(point, y) {
+  return isNumber(y.at(point.low)) ? point.low : y.low;
+}
+
+function drawArea({look, chosen}, points, x, y) {
+  const upper = pathOf(points.map((point) => ({x: point.x, y: point.high})), x, y);
+  const lower = pathOf(points.map((point) => ({x: point.x, y: lowEnd(point, y)})).reverse(), x, y);
+  return shape("path", {class: chosen ? "band chosen" : "band", d: `${upper}L${lower.slice(1)}z`, fill: look.color});
+}
+
+function drawWhisker({look, chosen}, point, x, y) {
+  const [left, bottom, top] = [x.at(point.x) - 4, y.at(lowEnd(point, y)), y.at(point.high)];
   return shape("path", {
     class: chosen ? "whisker" : "whisker faded",
     stroke: look.color,
-    d: `M${x} ${top}V${bottom}M${x - 4} ${top}h8M${x - 4} ${bottom}h8`
+    d: `M${left + 4} ${bottom}V${top}M${left} ${bottom}h8M${left} ${top}h8`
   });
 }
 
@@ -62,9 +90,12 @@ function drawSingles(one, x, y) {
     if (seen.length === 0) return [];
     const last = seen[seen.length - 1];
     return [
-      shape(
-          "path",
-          {class: "single", d: pathOf(seen, x, y), stroke: one.look.color, "stroke-dasharray": one.look.dash || null}),
+      shape("path", {
+        class: "single",
+        d: curvePath(points, x, y),
+        stroke: one.look.color,
+        "stroke-dasharray": one.look.dash || null
+      }),
       failed ? drawCross(x.at(last.x), Math.max(y.at(y.high) + 5, Math.min(y.at(y.low) - 5, y.at(last.y))), failed) :
                null
     ];
@@ -76,23 +107,25 @@ function drawCross(x, y, why) {
 }
 
 // The line and its markers. If there are more than 12 points, markers stand about 60 pixels apart, with a different
-// start in each series.
+// start in each series. A point that no line reaches always has one.
 function drawSeries(one, x, y, index) {
   const points = drawable(one.points, x, y);
   const parts = [];
   if (points.length > 1) {
     parts.push(shape("path", {
       class: "line",
-      d: pathOf(points, x, y),
+      d: curvePath(one.points, x, y),
       stroke: one.look.color,
       "stroke-width": (one.width || 2) + (one.chosen ? 0.8 : 0),
       "stroke-dasharray": one.look.dash || null
     }));
   }
+  const alone =
+      stretches(one.points, (point) => hasPlace(point, x, y)).filter((stretch) => stretch.length === 1).flat();
   let next = points.length <= 12 ? -Infinity : x.at(points[0].x) + (index % 5) * 12;
   points.forEach((point, i) => {
     const place = x.at(point.x);
-    if (place < next && i < points.length - 1) return;
+    if (place < next && i < points.length - 1 && !alone.includes(point)) return;
     parts.push(drawMarker(one.look, place, y.at(point.y), 3.6));
     if (points.length > 12) next = place + 60;
   });
