@@ -142,12 +142,26 @@ def two_batches():
     for number, variant in enumerate(comparison["variants"]):
         if number % 3 == 0:
             variant.update(batch_per_rank=128, total_batch=128 * variant["ranks"])
-        if number % 4 == 1:
-            variant.update(chosen=False, lr=0.1, why_chosen="learning rate 0.05 did better")
         if number % 5 == 2:
             variant.update(place="shape-rate=100mbit")
         if number % 3 == 1:
             widen(variant)
+    other_rate = {"chosen": False, "lr": 0.1, "why_chosen": "learning rate 0.05 did better"}
+    comparison["variants"] += [dict(variant, **other_rate) for variant in comparison["variants"][1::4]]
+    return comparison
+
+
+def lost():
+    """No run of easgd finished, with either learning rate, and of allreduce none with the higher one."""
+    comparison = typical(points=9)
+    for variant in [one for one in comparison["variants"] if one["method"] in ("easgd tau=10", "allreduce")]:
+        higher = dict(variant, label=f"{variant['label']}, lr 5", lr=5, runs=[])
+        for lost in [variant, higher] if variant["method"] == "easgd tau=10" else [higher]:
+            lost.update(dict.fromkeys(ESTIMATES), finished=0, chosen=False, why_chosen="no run of it finished",
+                        shares=dict.fromkeys(variant["shares"], 0))
+        for i in variant["runs"] if variant["method"] == "easgd tau=10" else ():
+            break_off(comparison["runs"][i], 3, "diverged", "the loss is not a number")
+        comparison["variants"].append(higher)
     return comparison
 
 
@@ -219,4 +233,4 @@ def language():
     return dict(typical(), tokens_per_sample=64, metric={"name": "perplexity", "better": "lower"}, notes=[])
 
 
-SAMPLES = {sample.__name__: sample for sample in (typical, two_batches, averaged, hostile, unfinished, single, empty, language)}
+SAMPLES = {sample.__name__: sample for sample in (typical, two_batches, averaged, lost, hostile, unfinished, single, empty, language)}

@@ -7,8 +7,8 @@ function makeView(data) {
   view.wanted = readFragment(location.hash);
   view.rankChoices = distinct(variants.map((variant) => variant.ranks)).sort(byNumber);
   view.ranks = view.rankChoices.length > 1 ? view.rankChoices[view.rankChoices.length - 1] : "all";
-  view.noneChosen = !variants.some((variant) => variant.chosen !== false);
-  view.unchosen = view.noneChosen;
+  view.passedOver = passedOver(variants);
+  view.unchosen = false;
   view.oneRank = view.rankChoices.length > 1;
   view.measure = "accuracy";
   const [perRank, total] = ["batch_per_rank", "total_batch"].map((kind) => fullestBatch(view, kind).length);
@@ -21,6 +21,15 @@ function makeView(data) {
     updateAddress(view);
   };
   return view;
+}
+
+// The variants with a learning rate that was not chosen, if another one was. If none was, for no run of the method
+// finished, its variants are shown like all others: a method must not vanish.
+function passedOver(variants) {
+  const group = (variant) =>
+      JSON.stringify([variant.method, variant.place, variant.ranks, variant.batch_per_rank, variant.total_batch]);
+  const chosen = new Set(variants.filter((variant) => variant.chosen !== false).map(group));
+  return new Set(variants.filter((variant) => variant.chosen === false && chosen.has(group(variant))));
 }
 
 // By what methods can be judged: the metric of the runs, called "accuracy" here whatever its name is, and the loss.
@@ -51,9 +60,9 @@ function isBroughtOut(view, family) {
   return view.broughtOut.has(family.key) || view.families.filter((one) => !view.hidden.has(one.key)).length === 1;
 }
 
-// The chosen variants with the most common batch.
+// The variants with the most common batch, without learning rates that were passed over.
 function fullestBatch(view, kind) {
-  const chosen = view.variants.filter((variant) => variant.chosen !== false || view.noneChosen);
+  const chosen = view.variants.filter((variant) => !view.passedOver.has(variant));
   const groups = distinct(chosen.map((variant) => variant[kind]))
                      .sort(byNumber)
                      .map((batch) => chosen.filter((variant) => variant[kind] === batch));
@@ -74,7 +83,7 @@ function chooseBatchKind(view, kind) {
 
 function passesButRanks(view, variant) {
   return (view.batch === "all" || variant[view.batchKind] === view.batch) &&
-      (view.unchosen || variant.chosen !== false);
+      (view.unchosen || !view.passedOver.has(variant));
 }
 
 function shownVariants(view) {
@@ -155,10 +164,8 @@ function makeFilters(view) {
         "of", [...view.batchChoices.map((batch) => [batch, String(batch)]), ["all", "all"]], view.batch,
         choose("batch")));
   }
-  if (view.variants.some((variant) => variant.chosen === false) &&
-      view.variants.some((variant) => variant.chosen !== false)) {
+  if (view.passedOver.size > 0)
     controls.push(checkBox("also learning rates not chosen", view.unchosen, choose("unchosen")));
-  }
   return controls;
 }
 
