@@ -91,12 +91,38 @@ function halfWidth(interval) {
   return isNumber(interval.low) && isNumber(interval.high) ? (interval.high - interval.low) / 2 : null;
 }
 
-// " ± 0.21", or " (1.2 to 7.9)" if the mean is not in the middle of the interval.
+// The decimals that show two figures of a value; 0 if six do not show it.
+function digitsOfTwoFigures(value) {
+  const size = Math.abs(value);
+  return size < 5e-7 ? 0 : Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(size))));
+}
+
+// Whether the mean is not in the middle of the interval.
+function isLopsided({mean, low, high}) {
+  return Math.abs((high + low) / 2 - mean) > (high - low) / 2 / 5;
+}
+
+// A bound of a lopsided interval, with two figures at least, and those of its distance from the mean if `digits` allows
+// them.
+function boundText(bound, mean, digits) {
+  if (Math.abs(bound) < 5e-7) return "0";
+  return numberText(bound, Math.max(digitsOfTwoFigures(bound), Math.min(digits, digitsOfTwoFigures(bound - mean))));
+}
+
+// " ± 0.21", or " (0.0012 to 443)" if the interval is lopsided.
 function spreadText(interval, size, digits) {
-  const half = halfWidth(interval);
-  const shift = Math.abs((interval.high + interval.low) / 2 - interval.mean);
-  if (shift <= half / 5) return ` ± ${numberText(half / size, digits)}`;
-  return ` (${numberText(interval.low / size, digits)} to ${numberText(interval.high / size, digits)})`;
+  if (!isLopsided(interval)) return ` ± ${numberText(halfWidth(interval) / size, digits)}`;
+  const text = (bound) => boundText(bound / size, interval.mean / size, digits);
+  return ` (${text(interval.low)} to ${text(interval.high)})`;
+}
+
+// The decimals of a mean with an interval: two figures of its half width. Much of a lopsided one may lie on one side,
+// so they show two figures of the mean too.
+function meanDigits(quantity, interval, size) {
+  const fixed = kQuantities[quantity].digits;
+  const mean = interval.mean / size;
+  const digits = fixed === undefined ? Math.min(digitsOf(mean), digitsOfTwoFigures(halfWidth(interval) / size)) : fixed;
+  return isLopsided(interval) ? Math.max(digits, digitsOfTwoFigures(mean)) : digits;
 }
 
 // A mean with the half width of its interval in two figures: "86.12 ± 0.21 %". Without ± if there is no interval, as
@@ -106,10 +132,7 @@ function intervalText(quantity, interval) {
   const half = halfWidth(interval);
   if (half === null || half <= Math.abs(interval.mean) * 1e-4) return quantityText(quantity, interval.mean);
   const [size, unit] = unitOf(quantity, interval.mean);
-  const fixed = kQuantities[quantity].digits;
-  const digits = fixed === undefined ?
-      Math.min(digitsOf(interval.mean / size), Math.max(0, 1 - Math.floor(Math.log10(half / size)))) :
-      fixed;
+  const digits = meanDigits(quantity, interval, size);
   return numberText(interval.mean / size, digits) + spreadText(interval, size, digits) + unit;
 }
 
