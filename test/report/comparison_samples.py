@@ -151,6 +151,17 @@ def two_batches():
     return comparison
 
 
+def scattered():
+    """Costs that end in ticks with long names, and speed-ups whose two seeds lie a factor of thousands apart."""
+    comparison = typical(points=9)
+    for variant in comparison["variants"]:
+        if variant["speedup"] and variant["ranks"] > 1:
+            mean = 0.6 * variant["ranks"]
+            variant["speedup"].update(n=2, mean=mean, low=mean / 3000, high=mean * 3000)
+        variant["seconds"].update(mean=0.00151, low=None, high=None)
+    return comparison
+
+
 def lost():
     """No run of easgd finished, with either learning rate, and of allreduce none with the higher one."""
     comparison = typical(points=9)
@@ -233,4 +244,4 @@ def language():
     return dict(typical(), tokens_per_sample=64, metric={"name": "perplexity", "better": "lower"}, notes=[])
 
 
-SAMPLES = {sample.__name__: sample for sample in (typical, two_batches, averaged, lost, hostile, unfinished, single, empty, language)}
+SAMPLES = {sample.__name__: sample for sample in (typical, two_batches, averaged, lost, scattered, hostile, unfinished, single, empty, language)}

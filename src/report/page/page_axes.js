@@ -20,13 +20,20 @@ function sayWhyEmpty(box, why) {
   box.replaceChildren(element("p", {class: "nothing"}, why));
 }
 
+// Centers a text of an axis at x. One that would be cut at an edge of the chart ends there.
+function placedText(chart, x, text) {
+  const half = textWidth(text) / 2;
+  if (x + half > chart.width) return {x: chart.width, "text-anchor": "end"};
+  return x < half ? {x: 0, "text-anchor": "start"} : {x, "text-anchor": "middle"};
+}
+
 function drawXAxis(chart, scale, title) {
   const {svg, area} = chart;
   for (const tick of scale.ticks) {
     const x = scale.at(tick.value);
     svg.append(
         shape("line", {class: "grid", x1: x, x2: x, y1: area.top, y2: area.bottom}),
-        shape("text", {class: "tick", x, y: area.bottom + 15, "text-anchor": "middle"}, tick.text));
+        shape("text", {class: "tick", y: area.bottom + 15, ...placedText(chart, x, tick.text)}, tick.text));
   }
   svg.append(
       shape("line", {class: "axis", x1: area.left, x2: area.right, y1: area.bottom, y2: area.bottom}),

@@ -126,12 +126,29 @@ function speedTable(speedup, efficiency) {
   };
 }
 
+// intervalExtent of the logarithms, for a logarithmic axis.
+function logarithmicExtent(series) {
+  const log = (value) => value > 0 ? Math.log2(value) : null;
+  const points = series.flatMap((one) => one.points);
+  const {low, high} =
+      intervalExtent([{points: points.map(({y, low, high}) => ({y: log(y), low: log(low), high: log(high)}))}]);
+  return {low: 2 ** low, high: 2 ** high};
+}
+
+// The powers of two from low to high, or every n-th of them: at most `most`, and 1 is one of them.
+function doublingTicks(low, high, most) {
+  const [first, last] = [Math.ceil(Math.log2(low)), Math.floor(Math.log2(high))];
+  const every = Math.ceil((last - first + 1) / most);
+  const powers = Array.from({length: last - first + 1}, (_, i) => first + i);
+  return powers.filter((power) => power % every === 0).map((power) => 2 ** power);
+}
+
 function drawSpeedup(box, series, x) {
-  const range = intervalExtent(series);
+  const range = logarithmicExtent(series), height = 290;
   const most = x.ticks[x.ticks.length - 1];
-  const lowest = range.low > 0 ? range.low : extent(series, "y").low / 2;
-  const y = {quantity: "speedup", low: Math.min(1, lowest) / 1.25, high: Math.max(most, range.high) * 1.25, log: true};
-  y.ticks = Array.from({length: 21}, (_, i) => 2 ** (i - 6)).filter((value) => value >= y.low && value <= y.high);
+  const y =
+      {quantity: "speedup", low: Math.min(1, range.low) / 1.25, high: Math.max(most, range.high) * 1.25, log: true};
+  y.ticks = doublingTicks(y.low, y.high, Math.floor(height / 36));
   const ideal = {points: [{x: x.low, y: x.low}, {x: most, y: most}], text: "ideal"};
   drawLineChart(box, {
     label: `Speed-up against ranks. ${endsText(series, "speedup")}`,
@@ -141,7 +158,7 @@ function drawSpeedup(box, series, x) {
     yTitle: "speed-up",
     series,
     lines: [ideal],
-    height: 290,
+    height,
     noLabels: true
   });
 }

@@ -179,7 +179,7 @@ function makeScale(axis, from, to, count) {
   };
   const [unit, name] = unitOf(axis.quantity, high);
   if (axis.ticks) {
-    scale.ticks = axis.ticks.map((value) => ({value, text: String(value) + name}));
+    scale.ticks = axis.ticks.map((value) => ({value, text: (value < 1 ? `1/${1 / value}` : String(value)) + name}));
   } else if (axis.log && high >= 8 * low) {
     scale.ticks = logTicks(low, high, count).map((value) => {
       const [size, own] = axis.quantity === "seconds" ? [1, " s"] : unitOf(axis.quantity, value * 2);
