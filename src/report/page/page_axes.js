@@ -9,8 +9,7 @@ function startChart(box, label, size) {
   box.replaceChildren();
   const width = Math.max(280, Math.round(size.width || box.clientWidth || 720));
   const height = size.height;
-  const svg =
-      shape("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label, tabindex: 0});
+  const svg = shape("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label});
   box.append(svg);
   const area = {left: size.left, right: width - size.right, top: size.top || 26, bottom: height - (size.bottom || 40)};
   return {box, svg, area, width, height, id: `chart${++chartCount}`};

@@ -26,6 +26,7 @@ function addReadings(chart, plot, x, y) {
   box.append(panel);
   fillElement(
       svg, {
+        tabindex: 0,
         pointermove: follow,
         pointerdown: follow,
         pointerleave: hide,
