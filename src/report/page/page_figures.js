@@ -263,10 +263,9 @@ function drawDistance(view, state, box) {
   const x = progressAxis(state.x, series, false);
   const range = extent(series.map((one) => ({points: one.points.filter((point) => point.y > 0)})), "y");
   if (!range) {
-    sayWhyEmpty(
-        box,
-        "No visible run has workers apart from the center: where one rank trains alone, or all average in every step, " +
-            "there is no distance.");
+    const why = "No visible run has workers apart from the center: where one rank trains alone, or all average in " +
+        "every step, there is no distance.";
+    sayWhyEmpty(box, lackOfFinished(view, visibleVariants(view)) || why);
     return {caption: `${caption}.`};
   }
   const y = state.logY ? {quantity: "distance", low: range.low / 1.2, high: range.high * 1.2, log: true} :

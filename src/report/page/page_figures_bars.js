@@ -24,7 +24,8 @@ function drawCosts(view, state, box) {
   const [, name, quantity] = kCosts.find(([cost]) => cost === state.cost);
   const target = targetText(view);
   if (!target) {
-    sayWhyEmpty(box, `There is no target: no ${metricName()} was reached by every variant, and none was given.`);
+    const why = lackOfFinished(view, visibleVariants(view));
+    sayWhyEmpty(box, why || `There is no target: no ${metricName()} was reached by every variant, and none was given.`);
     return {caption: `Time, ${kQuantities.samples.name} and bytes to a target ${metricName()}.`};
   }
   const rows = visibleVariants(view).map((variant) => ({
@@ -85,7 +86,7 @@ function drawShareFigure(view, box) {
   const caption = "Shares of the ranks' time; exchanging (lower strip) goes on at the same time, " +
       "behind computing as far as nobody has to wait for it";
   if (rows.length === 0) {
-    sayWhyEmpty(box, "No visible variant recorded where its time went.");
+    sayWhyEmpty(box, lackOfFinished(view, visibleVariants(view)) || "No visible variant recorded where its time went.");
     return {caption: `${caption}.`};
   }
   const texts = rows.map(

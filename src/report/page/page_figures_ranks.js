@@ -39,7 +39,9 @@ function lackOfRanks(view, series, what) {
   const counts = rankCounts(view);
   if (counts.length < 2)
     return `All runs have ${ranksText(counts[0] || 0)}: this figure needs runs with several numbers of ranks.`;
-  return series.length === 0 ? what : null;
+  if (series.length > 0) return null;
+  const variants = view.variants.filter((variant) => passesButRanks(view, variant));
+  return lackOfFinished(view, variants.filter((variant) => !view.hidden.has(familyOf(view, variant).key))) || what;
 }
 
 function makeRanksFigure(view) {

@@ -100,6 +100,12 @@ function familyOf(view, variant) {
   return view.families.find((family) => family.variants.includes(variant));
 }
 
+// The text for a figure of finished runs if none of these variants has one, or null.
+function lackOfFinished(view, variants) {
+  const finished = variants.some((variant) => runsOf(view, variant).some((run) => run.state === "finished"));
+  return finished || variants.length === 0 ? null : "No visible run has finished.";
+}
+
 function runsOf(view, variant) {
   return (variant.runs || []).map((i) => view.data.runs[i]).filter((run) => run);
 }
