@@ -128,7 +128,8 @@ function variantName(view, variant) {
 function filterText(view) {
   if (view.ranks === "all")
     return (view.rankChoices.length > 1 ? "all numbers of ranks" : ranksText(view.rankChoices[0])) + batchText(view);
-  return ranksText(view.ranks) + (view.oneRank && view.ranks !== 1 ? " and one" : "") + batchText(view);
+  const one = view.oneRank && view.ranks !== 1 && view.rankChoices.includes(1);
+  return ranksText(view.ranks) + (one ? " and one" : "") + batchText(view);
 }
 
 function batchText(view) {
