@@ -58,7 +58,7 @@ function drawCosts(view, state, box) {
                                  "Bytes sent by a rank"} until ${
         target} was reached, interpolated between evaluations, ${filterText(view)}; ${
         rows.some((row) => row.isBound) ? "≤: a run had it at its first evaluation, so the value is an upper bound; " :
-                                          ""}whiskers: 95 % interval over seeds.`,
+                                          ""}whiskers: 95 % interval over seeds, ${kCutWhiskers}.`,
     table: () => estimateTable(rows, `${name}${csvUnit(quantity)} to ${target}`)
   };
 }

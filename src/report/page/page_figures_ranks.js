@@ -82,8 +82,7 @@ function drawAccuracyOverRanks(view, state, box) {
     height: 300
   });
   return {
-    caption: `${subject}${
-        batchText(view)}; whiskers: 95 % interval over seeds, cut at the edge where it is wider than the chart.`,
+    caption: `${subject}${batchText(view)}; whiskers: 95 % interval over seeds, ${kCutWhiskers}.`,
     table: () => seriesTable(series, "ranks", name),
     legend: legendOf(series)
   };
@@ -109,8 +108,9 @@ function drawSpeed(view, box) {
   drawSpeedup(left, speedup, ranksAxis(rankCounts(view)));
   drawEfficiency(right, efficiency, ranksAxis(rankCounts(view)));
   return {
-    caption: `${caption}${
-        batchText(view)}. Whiskers: 95 % interval over seeds, with the scatter of the one rank's runs. Grey: ideal.`,
+    caption:
+        `${caption}${batchText(view)}. Whiskers: 95 % interval over seeds, with the scatter of the one rank's runs, ${
+            kCutWhiskers}. Grey: ideal.`,
     table: () => speedTable(speedup, efficiency),
     legend: legendOf(speedup)
   };

@@ -1,5 +1,8 @@
 // Line charts.
 
+// Ends the sentence of a caption that says what whiskers are.
+const kCutWhiskers = "cut at the edge of the chart";
+
 // plot: {label, x: axis, y: axis, xTitle, yTitle, series, lines, height, noLabels}
 //   axis: {quantity, low, high, log, ticks}
 //   series: [{name, look, width, points: [{x, y, low, high}], bars, singles: [{points, failed}]}]

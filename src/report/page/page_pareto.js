@@ -99,7 +99,7 @@ function paretoCaption(view, subject, state, points) {
   const cores =
       state.x === "cores" ? " Core-seconds: time × ranks × threads of a rank (1 where a run does not say)." : "";
   const chance = points.some((point) => isNumber(point.y.low)) ?
-      "Whiskers: 95 % intervals over seeds; where they overlap, the front may be chance." :
+      `Whiskers: 95 % intervals over seeds, ${kCutWhiskers}; where they overlap, the front may be chance.` :
       "Each method has one run: the front may be chance.";
   return `${subject}, ${filterText(view)}. Better is to the ${
              better}. Filled and joined by the line: no other method ` +
