@@ -99,14 +99,17 @@ function drawSingles(one, x, y) {
         stroke: one.look.color,
         "stroke-dasharray": one.look.dash || null
       }),
-      failed ? drawCross(x.at(last.x), Math.max(y.at(y.high) + 5, Math.min(y.at(y.low) - 5, y.at(last.y))), failed) :
-               null
+      failed ?
+          drawCross(
+              x.at(last.x), Math.max(y.at(y.high) + 5, Math.min(y.at(y.low) - 5, y.at(last.y))), one.look, failed) :
+          null
     ];
   });
 }
 
-function drawCross(x, y, why) {
-  return shape("path", {class: "cross", d: `M${x - 4} ${y - 4}l8 8m0 -8l-8 8`}, shape("title", {}, why));
+function drawCross(x, y, look, why) {
+  return shape(
+      "path", {class: "cross", stroke: look.color, d: `M${x - 4} ${y - 4}l8 8m0 -8l-8 8`}, shape("title", {}, why));
 }
 
 // The line and its markers. If there are more than 12 points, markers stand about 60 pixels apart, with a different
