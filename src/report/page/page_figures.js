@@ -155,12 +155,9 @@ function curvePlot(view, state, series, box, label) {
     return null;
   }
   const target = view.data.target;
-  const lines = state.y === "accuracy" && target && isNumber(target.accuracy) ? [{
-    y: target.accuracy,
-    text: `target ${quantityText("accuracy", target.accuracy)}`,
-    below: !kQuantities.accuracy.lower
-  }] :
-                                                                                [];
+  const lines = state.y === "accuracy" && target && isNumber(target.accuracy) ?
+      [{y: target.accuracy, text: `target ${quantityText("accuracy", target.accuracy)}`}] :
+      [];
   return {
     label: `${label}. ${endsText(series, state.y)}`,
     x,

@@ -7,9 +7,8 @@ const kCutWhiskers = "cut at the edge of the chart";
 //   axis: {quantity, low, high, log, ticks}
 //   series: [{name, look, width, points: [{x, y, low, high}], bars, singles: [{points, failed}]}]
 //     bars: draws intervals as whiskers instead of a band
-//   lines: [{y, text}] or [{points, text}], drawn for reference; with `below`, the text stands at the right end, below
-//   the
-//     line or above it
+//   lines: [{y, text}], text beside the line where no curve is, or [{points, text}], text at the right end: drawn for
+//     reference
 function drawLineChart(box, plot) {
   const wide = box.clientWidth || 720;
   const labelled = plot.noLabels ? [] : plot.series.filter((one) => one.points.length > 0);
@@ -23,7 +22,7 @@ function drawLineChart(box, plot) {
   drawXAxis(chart, x, plot.xTitle);
   const group = clippedGroup(chart);
   for (const one of plot.series) fillElement(group, {}, drawBand(one, x, y));
-  for (const line of plot.lines || []) drawReference(chart, group, line, x, y);
+  for (const line of plot.lines || []) drawReference(chart, group, line, plot, x, y);
   for (const one of plot.series) fillElement(group, {}, drawSingles(one, x, y));
   plot.series.forEach((one, i) => fillElement(group, {}, drawSeries(one, x, y, i)));
   if (room > 0) drawEndLabels(chart, labelled.map((one) => endOf(one, x, y, area)).filter((end) => end));
@@ -138,16 +137,43 @@ function drawSeries(one, x, y, index) {
   return parts;
 }
 
-function drawReference(chart, group, line, x, y) {
+function drawReference(chart, group, line, plot, x, y) {
   const points = line.points || [{x: x.low, y: line.y}, {x: x.high, y: line.y}];
   group.append(shape("path", {class: "reference", d: pathOf(points, x, y)}));
-  const atEnd = line.points || line.below !== undefined;
-  const end = points[atEnd ? points.length - 1 : 0];
+  const end = points[points.length - 1];
   if (y.at(end.y) > chart.area.bottom + 1) return;
-  const place = atEnd ? Math.min(x.at(end.x), chart.area.right) - 6 : chart.area.left + 6;
-  const height = Math.max(chart.area.top + 10, y.at(end.y) + (line.below ? 14 : -5));
-  chart.svg.append(shape(
-      "text", {class: "reference-label", x: place, y: height, "text-anchor": atEnd ? "end" : "start"}, line.text));
+  const place = line.points ?
+      {x: Math.min(x.at(end.x), chart.area.right) - 6, y: Math.max(chart.area.top + 10, y.at(end.y) - 5)} :
+      placeBeside(chart, line, plot, x, y);
+  chart.svg.append(
+      shape("text", {class: "reference-label", ...place, "text-anchor": line.points ? "end" : "start"}, line.text));
+}
+
+// The first place for the text of a level line, from the left, above the line or below it, that no curve touches. If
+// there is none, the left end.
+function placeBeside({area}, line, plot, x, y) {
+  const curves = plot.series.flatMap((one) => [one, ...(one.singles || [])]);
+  const wide = textWidth(line.text), level = y.at(line.y);
+  for (let left = area.left + 6; left + wide < area.right; left += 16) {
+    for (const base of [level - 5, level + 14]) {
+      const box = {left: left - 4, right: left + wide + 4, top: base - 12, bottom: base + 5};
+      if (box.top < area.top - 4 || box.bottom > area.bottom) continue;
+      if (!curves.some((one) => touchesBox(one.points, box, x, y))) return {x: left, y: base};
+    }
+  }
+  return {x: area.left + 6, y: Math.max(area.top + 10, level - 5)};
+}
+
+// Whether a curve touches a box. Its points go from left to right.
+function touchesBox(points, box, x, y) {
+  const places = drawable(points, x, y).map((point) => [x.at(point.x), y.at(point.y)]);
+  return places.some(([left, from], i) => {
+    const [right, to] = places[i + 1] || [left, from];
+    if (right < box.left || left > box.right) return false;
+    const at = (place) => right > left ? from + (to - from) * (place - left) / (right - left) : from;
+    const ends = [at(Math.max(left, box.left)), right > left ? at(Math.min(right, box.right)) : to];
+    return Math.min(...ends) < box.bottom && Math.max(...ends) > box.top;
+  });
 }
 
 function endOf(one, x, y, area) {
