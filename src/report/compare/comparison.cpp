@@ -108,7 +108,7 @@ std::optional<double> final_loss(const RunRecord& run) {
 
 ValueRange range_of_losses(const Variant& variant, const std::vector<RunRecord>& runs) {
   const auto is_positive = [&](std::size_t run) { return final_loss(runs[run]).value_or(0) > 0; };
-  return std::ranges::all_of(variant.finished, is_positive) ? ValueRange::kPositive : ValueRange::kAny;
+  return std::ranges::all_of(variant.finished, is_positive) ? ValueRange::kLoss : ValueRange::kAny;
 }
 
 std::vector<std::string> seeds_of(const Variant& variant, const std::vector<RunRecord>& runs) {

@@ -78,9 +78,11 @@ Estimate estimate(const std::vector<double>& values, ValueRange range) {
   result.mean = average_of(values);
   if (result.n == 1) return result;
   result.deviation = deviation_of(values);
-  const bool is_ratio = range == ValueRange::kPositive || range == ValueRange::kFromOne;
-  if (is_ratio && are_positive(values) && result.deviation > 0) {
-    const double factor = std::exp(std::min(half_width(logarithms_of(values)), kWidestLogarithm));
+  const bool is_above_zero = range != ValueRange::kAny && range != ValueRange::kShare;
+  if (is_above_zero && are_positive(values) && result.deviation > 0) {
+    const std::vector<double> logarithms = logarithms_of(values);
+    if (range == ValueRange::kPositive) result.mean = std::exp(average_of(logarithms));
+    const double factor = std::exp(std::min(half_width(logarithms), kWidestLogarithm));
     // The interval of exp(loss) is exp of the loss's, of which the part below a loss of 0 is impossible.
     const double least = range == ValueRange::kFromOne ? std::min(1.0, result.mean) : 0;
     result.low = std::max(result.mean / factor, least);

@@ -145,9 +145,11 @@ std::string report_text(const Comparison& comparison) {
   std::string text;
   for (const std::string& sentence : comparison.verdict) text += printable(sentence) + "\n";
   text += paragraph(variants_table(comparison));
-  bool several_rates = false;
-  for (const Variant& variant : comparison.variants) several_rates |= was_chosen(variant);
-  if (several_rates) text += "* the best of its learning rates, which stands for the method\n";
+  const auto has_several_seeds = [](const Variant& variant) { return variant.seeds.size() > 1; };
+  if (std::ranges::any_of(comparison.variants, has_several_seeds))
+    text += "Means over seeds: of scores arithmetic; of times, rates and bytes geometric, as these compare by ratio\n";
+  if (std::ranges::any_of(comparison.variants, was_chosen))
+    text += "* the best of its learning rates, which stands for the method\n";
   text += scaling_text(comparison) + paragraph(settings_table(comparison));
   if (!comparison.notes.empty()) text += "\n";
   for (const std::string& note : comparison.notes) text += "note: " + printable(note) + "\n";

@@ -88,6 +88,24 @@ TEST(Variants, have_no_interval_of_a_speedup_against_themselves) {
   EXPECT_LT(*comparison.variants[1].speedup->low, comparison.variants[1].speedup->mean);
 }
 
+// The geometric mean of 1, 1 and 27 s is 3 s, below the other method's 4 s; the arithmetic one is 9.7 s.
+TEST(Variants, have_means_in_the_order_of_the_test) {
+  const MadeRuns place;
+  int seed = 0;
+  for (const double seconds : {1.0, 1.0, 27.0}) {
+    const std::string name = std::to_string(++seed);
+    make_run(place, "a" + name, {.seed = seed, .accuracies = {0.4, 0.8}, .seconds = seconds});
+    make_run(place, "b" + name, {.communicator = "easgd", .seed = seed, .accuracies = {0.4, 0.8}, .seconds = 4});
+  }
+  const Comparison comparison = compared(place);
+  const Ranking& ranking = comparison.cells.at(0).by.at(Measure::kSecondsToTarget).ranking;
+  const Variant &first = comparison.variants[ranking.order[0]], &second = comparison.variants[ranking.order[1]];
+  EXPECT_EQ(first.method, "allreduce");
+  EXPECT_NEAR(first.seconds_to_target->mean, 3, 1e-9);
+  EXPECT_NEAR(first.seconds_to_target->mean / second.seconds_to_target->mean, ranking.contrasts[0].effect, 1e-9);
+  EXPECT_NEAR(first.samples_per_second->mean, 1000 / first.seconds->mean, 1e-9);
+}
+
 TEST(LearningRate, is_chosen_by_validation_not_by_test_accuracy) {
   const MadeRuns place;
   make_run(place, "a", {.accuracies = {0.75}, .validation = {0.5}, .settings = {{"lr", "0.1"}}});

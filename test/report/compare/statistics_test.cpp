@@ -79,11 +79,22 @@ TEST(Estimate, covers_95_percent_of_the_density) {
 // The logarithms of 1 and 100 have mean log 10 and standard error log 10, so the factor is 10^t(0.975, 1).
 TEST(Estimate, of_values_above_0_has_an_interval_that_never_reaches_0) {
   const Estimate value = estimate({1, 100}, ValueRange::kPositive);
-  EXPECT_EQ(value.mean, 50.5);
+  EXPECT_NEAR(value.mean, 10, 1e-12);
   const double factor = std::pow(10, std::tan(kPi * 0.475));
-  EXPECT_NEAR(*value.high / 50.5 / factor, 1, 1e-12);
-  EXPECT_NEAR(*value.low * factor / 50.5, 1, 1e-12);
+  EXPECT_NEAR(*value.high / 10 / factor, 1, 1e-12);
+  EXPECT_NEAR(*value.low * factor / 10, 1, 1e-12);
   EXPECT_GT(*value.low, 0);
+}
+
+// Curves of the page show the arithmetic mean of losses.
+TEST(Estimate, of_losses_has_the_arithmetic_mean) {
+  const Estimate value = estimate({1, 100}, ValueRange::kLoss);
+  EXPECT_EQ(value.mean, 50.5);
+  EXPECT_GT(*value.low, 0);
+}
+
+TEST(Estimate, of_equal_values_above_0_is_exactly_their_value) {
+  EXPECT_EQ(estimate({60000, 60000, 60000}, ValueRange::kPositive).mean, 60000);
 }
 
 // The interval of 1 and 100 would begin at 0.0...; exp of a loss is never below 1.
@@ -91,8 +102,9 @@ TEST(Estimate, of_values_from_1_up_is_cut_at_1) {
   const Estimate usual = estimate({1, 100}, ValueRange::kPositive), cut = estimate({1, 100}, ValueRange::kFromOne);
   EXPECT_LT(*usual.low, 1);
   EXPECT_EQ(*cut.low, 1);
-  EXPECT_EQ(*cut.high, *usual.high);
-  EXPECT_EQ(estimate({50, 60}, ValueRange::kFromOne).low, estimate({50, 60}, ValueRange::kPositive).low);
+  EXPECT_EQ(cut.mean, 50.5);
+  EXPECT_NEAR(*cut.high / cut.mean, *usual.high / usual.mean, 1e-9 * *cut.high);
+  EXPECT_GT(*estimate({50, 60}, ValueRange::kFromOne).low, 1);
 }
 
 TEST(Estimate, of_values_that_may_be_0_has_no_interval_below_0) {
