@@ -12,6 +12,7 @@
 #include "app/main/launch.h"
 #include "app/main/plugins.h"
 #include "app/main/rank_consistency.h"
+#include "app/options/training_plan.h"
 #include "app/resume/checkpoint_location.h"
 #include "app/run/run_settings.h"
 #include "app/run/training_run.h"
@@ -24,19 +25,47 @@
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
+#include "transport/decorators/forwarding.h"
 
 namespace eave {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Checks those options of a run that can be checked before it begins.
-void check_values(const OptionValues& values, int ranks) {
+// Rank 0 of a job of these many ranks, of which only its size is asked.
+class FirstOf final : public ForwardingTransport {
+ public:
+  FirstOf(Transport& job, int ranks) : ForwardingTransport(job), ranks_(ranks) {}
+  int rank() const override { return 0; }
+  int size() const override { return ranks_; }
+
+ private:
+  const int ranks_;
+};
+
+// Makes the method as its run will, because only `make` knows which values it takes. It exchanges nothing.
+void check_method(const CommunicatorKind& kind, const OptionValues& values, const Schedule& schedule,
+                  Transport& transport, const std::vector<std::string>& hosts) {
+  std::vector<std::string> warnings;  // the run gives them again
+  make_communicator(kind, {.transport = transport,
+                           .values = values,
+                           .learning_rate = schedule.learning_rate(0),
+                           .warnings = warnings,
+                           .seed = static_cast<std::uint64_t>(values.seed("seed")),
+                           .settings = settings_of_numbers(values),
+                           .hosts = hosts});
+}
+
+// Checks those options of a run that can be checked before it begins. `hosts`: of its ranks.
+void check_values(const OptionValues& values, Transport& job, const std::vector<std::string>& hosts) {
   const CommunicatorKind& kind = find_kind(communicator_kinds(), values.text("communicator"));
-  count_workers(kind, values, ranks);
+  FirstOf first(job, static_cast<int>(hosts.size()));
+  const int workers = count_workers(kind, values, first.size());
   // The data is not loaded yet, and any number of samples shows whether the options fit. Scale 0 refuses --lr-scaling,
   // which has no effect if the method averages no gradients.
-  Schedule(values, 1 << 20, 1 << 20, kind.traits.averages_gradients ? 1 : 0);
+  const Schedule schedule(values, 1 << 20, 1 << 20, kind.traits.averages_gradients ? 1 : 0);
+  check_method(kind, values, schedule, first, hosts);
+  if (values.has("slow-rank")) parse_slow_rank(values.text("slow-rank"), workers);
   values.real("epochs");
   values.real("evaluate-every");
 }
@@ -173,7 +202,7 @@ void CompareRuns::check() {
       const RunGroup& group = grid_.groups[cell.group];
       cells.push_back({group.label(), group.ranks, line_.config_in_force(values)});
       try {
-        check_values(values, group.ranks);
+        check_values(values, job_, {hosts_.begin(), hosts_.begin() + group.ranks});
         require_budget_alone(budget_, values);
       } catch (const Error& error) {
         throw error_of_cell(cell, error, budget_);

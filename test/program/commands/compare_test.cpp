@@ -399,6 +399,22 @@ TEST(Compare, of_a_dry_run_refuses_what_the_runs_refuse_and_nothing_else) {
   }
 }
 
+// The method comes last, after the runs of one rank and of allreduce.
+TEST(Compare, refuses_values_that_a_method_does_not_take_before_the_first_run) {
+  const Place place;
+  for (const std::string method : {"easgd:tau=0", "easgd:alpha=0", "easgd:beta=-1", "easgd-tree:groups=7",
+                                   "slowmo:slowmo-momentum=1.5", "bmuf:block-momentum=2", "diloco:outer-rate=0",
+                                   "easgd-async:pull-delay=20", "gossip:alpha=2", "mvasgd:average-rate=3"}) {
+    const std::string words = grid("--ranks 2 --seeds 1 --transport threads --communicators " + method);
+    const std::string option = method.substr(method.find(':') + 1, method.find('=') - method.find(':') - 1);
+    for (const std::string more : {"", " --dry-run"}) {
+      const Ended ended = expect_end(64, place.eave(words + more), {option});
+      EXPECT_EQ(ended.output, "") << method;
+      EXPECT_FALSE(fs::exists(place.path() / "all")) << method;
+    }
+  }
+}
+
 TEST(Compare, refuses_wrong_options_before_the_first_run) {
   const Place place;
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -409,7 +425,9 @@ TEST(Compare, refuses_wrong_options_before_the_first_run) {
       {"--modle lenet --transport threads", "did you mean --model"},
       {"--communicators easgt --transport threads", "easgt"},
       {"--communicators easgd:tau=10,easgd --transport threads", "names easgd twice with the same settings"},
-      {"--lr-scaling linear --transport threads", "behind its name: --communicators"}};
+      {"--lr-scaling linear --transport threads", "behind its name: --communicators"},
+      {"--ranks 2 --slow-rank 1:2 --transport threads", "--slow-rank 1:2: expected RANK:FACTORx"},
+      {"--ranks 2 --slow-rank 5:2x --transport threads", "with a rank below 2"}};
   for (const auto& [words, text] : cases) {
     expect_end(64, place.eave(grid(words)), {text});
     EXPECT_FALSE(fs::exists(place.path() / "all"));
