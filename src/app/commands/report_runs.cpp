@@ -1,5 +1,6 @@
 #include "app/commands/report_runs.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -73,7 +74,7 @@ PageWords read_page_words(const OptionValues& values) {
   return words;
 }
 
-void report_runs(const std::vector<fs::path>& directories, const ReportFiles& files, std::optional<double> target,
+bool report_runs(const std::vector<fs::path>& directories, const ReportFiles& files, std::optional<double> target,
                  const PageWords& words) {
   RunList list = read_runs(directories);
   const bool none_was_there = list.none_was_there;
@@ -89,6 +90,7 @@ void report_runs(const std::vector<fs::path>& directories, const ReportFiles& fi
   write(files.metrics_csv, metrics_csv(comparison));
   const std::string title = words.title.empty() ? title_of(directories) : words.title;
   write(files.page, report_page(comparison, {title, time_text(), "eave " EAVE_VERSION, words.notes}));
+  return std::ranges::any_of(comparison.runs, [](const RunRecord& run) { return run.end == RunEnd::kFinished; });
 }
 
 }  // namespace eave

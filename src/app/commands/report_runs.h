@@ -27,9 +27,9 @@ std::vector<OptionSpec> page_word_options();
 // Reads the file of --notes. Throws Error: kInputMissing, kBadData (longer than 64 KiB, or no text).
 PageWords read_page_words(const OptionValues& values);
 
-// Prints the tables and the verdict, and writes the files. `target` is as in compare_runs
-// (report/compare/comparison.h). Throws Error: kBadData (no run can be read), kCannotCreate.
-void report_runs(const std::vector<std::filesystem::path>& directories, const ReportFiles& files,
+// Prints the tables and the verdict, and writes the files. Returns whether a run finished. `target` is as in
+// compare_runs (report/compare/comparison.h). Throws Error: kBadData (no run can be read), kCannotCreate.
+bool report_runs(const std::vector<std::filesystem::path>& directories, const ReportFiles& files,
                  std::optional<double> target = std::nullopt, const PageWords& words = {});
 
 }  // namespace eave

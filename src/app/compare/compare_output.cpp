@@ -141,7 +141,9 @@ void tell_results(const OptionValues& own, const PageWords& words) {
   }
   std::puts("");
   const OutputFolder folder(output);
-  report_runs({output}, {.page = folder / kPage, .variants_csv = folder / "variants.csv"}, std::nullopt, words);
+  const ReportFiles files = {.page = folder / kPage, .variants_csv = folder / "variants.csv"};
+  if (report_runs({output}, files, std::nullopt, words)) return;
+  throw Error(ExitCode::kDiverged, "every run diverged, so no method can be compared; give a smaller --lr");
 }
 
 }  // namespace eave

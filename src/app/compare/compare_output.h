@@ -27,7 +27,8 @@ using KeepsRun = std::function<bool(const std::filesystem::path&)>;  // may thro
 // together, one of them writes the file, and the others compare. Throws Error(kConfiguration).
 void prepare_output(const OptionValues& own, const Settings& common, const KeepsRun& is_kept);
 
-// Prints the tables and writes the page, or says how to do so when all parts are done.
+// Prints the tables and writes the page, or says how to do so when all parts are done. Throws Error(kDiverged) at the
+// end if no run has finished.
 void tell_results(const OptionValues& own, const PageWords& words);
 
 }  // namespace eave

@@ -415,6 +415,17 @@ TEST(Compare, refuses_values_that_a_method_does_not_take_before_the_first_run) {
   }
 }
 
+TEST(Compare, of_which_every_run_diverges_ends_as_diverged) {
+  const Place place;
+  const Ended ended =
+      expect_end(76,
+                 place.eave(grid("--ranks 2 --seeds 1 --epochs 10 --evaluate-every 2 --transport threads --lr 100000 "
+                                 "--model \"flatten; dense 16; dense classes\"")),
+                 {"every run diverged"});
+  expect_parts(ended.output, {"No run finished", "report.html"});
+  EXPECT_TRUE(fs::exists(place.path() / "all" / "report.html"));
+}
+
 TEST(Compare, refuses_wrong_options_before_the_first_run) {
   const Place place;
   const std::vector<std::pair<std::string, std::string>> cases = {
