@@ -68,6 +68,13 @@ TEST(ReportText, shows_intervals_that_four_figures_would_hide) {
   EXPECT_TRUE(text.find("17.4 +- 0.25") != std::string::npos) << text;
 }
 
+TEST(ReportText, shows_wide_intervals_without_an_exponent) {
+  const MadeRuns place;
+  make_seeds(place, "a", {.metric = {"score", true}, .accuracies = {900, 500}}, 3, 92.5);
+  const std::string text = report_text(compare_runs(read_made(place), {}));
+  EXPECT_TRUE(text.find("592.5 +- 229.8") != std::string::npos) << text;
+}
+
 TEST_F(ReportTables, give_variants_as_csv) { EXPECT_EQ(variants_csv(comparison_), golden("variants.csv")); }
 
 TEST_F(ReportTables, give_runs_as_csv) { EXPECT_EQ(runs_csv(comparison_), golden("runs.csv")); }

@@ -23,13 +23,21 @@ std::string or_nothing(const std::optional<Estimate>& value, const Text& text) {
   return value ? text(*value) : kNothing;
 }
 
+// With at least two figures, and never with an exponent.
+std::string text_of_part(double part, NumberStyle style) {
+  if (part > 0) style.decimals = std::max(style.decimals, 1 - static_cast<int>(std::floor(std::log10(part))));
+  return style.text(part);
+}
+
 std::string score_with_interval(const Metric& metric, const Estimate& value) {
   const std::string mean = score_text(metric, value.mean);
   if (!value.high) return mean;
   const double half = half_of(value), shift = std::abs((*value.high + *value.low) / 2 - value.mean);
   const NumberStyle usual = style_of(metric, value.mean), style = usual.showing({half}, value.mean);
   if (!is_accuracy(metric) && style.decimals == usual.decimals)
-    return mean + (shift > half / 5 ? format(" (%.4g to %.4g)", *value.low, *value.high) : format(" +- %.2g", half));
+    return mean + (shift > half / 5
+                       ? " (" + text_of_part(*value.low, style) + " to " + text_of_part(*value.high, style) + ")"
+                       : " +- " + text_of_part(half, style));
   return style.text(value.mean) + (is_accuracy(metric) ? " %" : "") +
          (shift > half / 5 ? " (" + style.text(*value.low) + " to " + style.text(*value.high) + ")"
                            : " +- " + style.text(half));
