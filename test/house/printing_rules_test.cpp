@@ -38,7 +38,7 @@ const std::set<std::string> kComposed = {
     "app/commands/summary_command.cpp: detail_lines(rows)",
     "app/resume/resumption.cpp: where",
     "app/commands/train_command.cpp: line.describe(values)",
-    "app/run/training_run.cpp: describe_totals(summary)",
+    "app/run/training_run.cpp: describe_totals(summary, resumption_.has_value())",
     "app/run/training_run.cpp: describe_stragglers(reporter_->stragglers(), guard_.hosts(), "
     "job_->plan().log_every_steps)",
     "app/run/training_run.cpp: job_->describe_stop(summary)",

@@ -50,12 +50,20 @@ std::string describe_staleness(const RunSummary& summary) {
          std::to_string(median) + ", largest " + std::to_string(largest) + "\n";
 }
 
-std::string describe_checkpoints(const RunSummary& summary) {
+// The training time in which the run saved its checkpoints: rank 0's since the run began or was resumed.
+double seconds_with_checkpoints(const RunSummary& summary, bool is_resumed) {
+  if (!is_resumed || summary.times_of_ranks.empty()) return summary.seconds;
+  const RankTimes& first = summary.times_of_ranks.front();
+  return first.computing + first.loading + first.waiting;
+}
+
+std::string describe_checkpoints(const RunSummary& summary, bool is_resumed) {
   if (summary.checkpoints == 0) return "";
-  return format("%lld checkpoint%s kept training waiting for %.3g s, %.2g %% of its time\n",
+  const double whole = seconds_with_checkpoints(summary, is_resumed) + summary.checkpoint_seconds;
+  return format("%lld checkpoint%s kept training waiting for %.3g s, %.2g %% of its time%s\n",
                 static_cast<long long>(summary.checkpoints), summary.checkpoints == 1 ? "" : "s",
-                summary.checkpoint_seconds,
-                100 * summary.checkpoint_seconds / (summary.seconds + summary.checkpoint_seconds));
+                summary.checkpoint_seconds, 100 * summary.checkpoint_seconds / whole,
+                is_resumed ? " since it was resumed" : "");
 }
 
 // Combines the costs of ranks: the largest seconds, bytes and memory, the sum of all steps left out, and the mean share
@@ -170,9 +178,9 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
   return summary;
 }
 
-std::string describe_totals(const RunSummary& summary) {
+std::string describe_totals(const RunSummary& summary, bool is_resumed) {
   return detail_lines({summary}) + describe_nonfinite(summary) + describe_rollbacks(summary) +
-         describe_staleness(summary) + describe_checkpoints(summary);
+         describe_staleness(summary) + describe_checkpoints(summary, is_resumed);
 }
 
 }  // namespace eave

@@ -52,7 +52,8 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
                      const TrainingResult& result);
 
 // Lines for the terminal: loss and bits per byte of a language model, steps that were left out, rollbacks, staleness of
-// exchanges, time of checkpoints. "" if there is nothing to report.
-std::string describe_totals(const RunSummary& summary);
+// exchanges, time of checkpoints. "" if there is nothing to report. `is_resumed`: the times of checkpoints and of ranks
+// are those since the run was resumed.
+std::string describe_totals(const RunSummary& summary, bool is_resumed);
 
 }  // namespace eave

@@ -325,7 +325,7 @@ class TrainingRun {
     if (is_whole_ && values_.has("run-dir")) keep([&] { write_summary(folder() / "summary.json", summary); });
     if (context_.is_part) return;
     std::printf("\n%s%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
-                describe_totals(summary).c_str(),
+                describe_totals(summary, resumption_.has_value()).c_str(),
                 describe_stragglers(reporter_->stragglers(), guard_.hosts(), job_->plan().log_every_steps).c_str());
     if (summary.overlap) std::printf("%.0f %% of communication ran behind computing\n", 100 * *summary.overlap);
     if (values_.has("run-dir") && !unkept_) std::printf("results in %s\n", printable(values_.text("run-dir")).c_str());

@@ -112,17 +112,27 @@ std::vector<double> waits_for_ranks(const Comparison& comparison, const Variant&
   return seconds;
 }
 
+// Mean training time of the finished runs since they began or were resumed, as the waits of ranks.
+double seconds_of_waits(const Comparison& comparison, const Variant& variant) {
+  std::vector<double> seconds;
+  for (const std::size_t run : variant.finished)
+    seconds.push_back(comparison.runs[run].summary->seconds - comparison.runs[run].seconds_before);
+  return mean_of(seconds);
+}
+
 // "allreduce for rank 1 (12.3 s of 13.0 s)"; "" if waits were short, or no rank caused nearly all of them.
 std::string wait_for_one(const Comparison& comparison, const Variant& variant) {
   constexpr double kLeastShareOfTime = 0.1, kNearlyAll = 0.8;
   const std::vector<double> waits = waits_for_ranks(comparison, variant);
   const double all = std::accumulate(waits.begin(), waits.end(), 0.0);
-  if (waits.empty() || !(all > kLeastShareOfTime * variant.seconds->mean * static_cast<double>(waits.size())))
-    return "";
+  const double least = kLeastShareOfTime * seconds_of_waits(comparison, variant) * static_cast<double>(waits.size());
+  if (waits.empty() || !(all > least)) return "";
   const auto longest = std::ranges::max_element(waits);
   if (*longest < kNearlyAll * all) return "";
+  const auto is_resumed = [&](std::size_t run) { return comparison.runs[run].seconds_before > 0; };
   return variant.label + " for rank " + std::to_string(longest - waits.begin()) + " (" + decimal_text(*longest, 1) +
-         " s of " + decimal_text(all, 1) + " s)";
+         " s of " + decimal_text(all, 1) + " s" +
+         (std::ranges::any_of(variant.finished, is_resumed) ? " since it was resumed" : "") + ")";
 }
 
 std::string on_a_slow_rank(const Comparison& comparison) {

@@ -76,6 +76,7 @@ class MetricsReading {
     run_.version = header.version;
     for (const HeaderRank& rank : header.ranks)
       if (!rank.host.empty()) run_.hosts.insert(rank.host);
+    if (!totals_.empty()) run_.seconds_before = std::ranges::max(totals_, {}, &RankTotals::seconds).seconds;
     run_.end = RunEnd::kInterrupted;
     totals_.resize(header.ranks.size());
   }

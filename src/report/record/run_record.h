@@ -47,6 +47,7 @@ struct RunRecord {
   std::string device;                           // of rank 0
   std::string version;                          // of eave; "" if it is not recorded
   std::set<std::string> hosts;                  // on which a rank ran
+  double seconds_before = 0;  // training time before the run was last resumed
   RunEnd end = RunEnd::kInterrupted;
   std::string why;              // why the run did not finish; "" if it did
   std::int64_t lost_lines = 0;  // that the run could not write

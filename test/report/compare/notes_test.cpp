@@ -112,6 +112,19 @@ TEST(SlowRank, is_named_if_the_others_waited_nearly_only_for_it) {
   for (const std::string& note : others) EXPECT_EQ(note.find("waited"), std::string::npos) << note;
 }
 
+// The run took 8 s, of which 7 s before it was resumed. Since then rank 0 has waited for 0.3 s.
+TEST(SlowRank, of_a_resumed_run_is_judged_by_the_time_since) {
+  const MadeRuns place;
+  make_run(place, "a", {.ranks = 2, .accuracies = {0.5}});
+  RunList list = read_made(place);
+  list.runs[0].seconds_before = 7;
+  list.runs[0].summary->times_of_ranks.resize(2);
+  list.runs[0].summary->times_of_ranks[1].seconds_waited_for = 0.3;
+  EXPECT_TRUE(std::ranges::count(compare_runs(std::move(list), {}).notes,
+                                 "Nearly all waiting was for one slow rank (seconds of one run, summed over the ranks "
+                                 "that waited): allreduce for rank 1 (0.3 s of 0.3 s since it was resumed)."));
+}
+
 TEST(OtherDifferences, tell_of_settings_that_may_explain_a_result) {
   const MadeRuns place;
   const auto make = [&](const std::string& method, const std::string& momentum, int epochs) {
