@@ -61,13 +61,6 @@ const Variant* one_rank_like(const Variant& variant, const std::vector<Variant>&
   return fastest;
 }
 
-double best_score(const RunRecord& run) {
-  double best = -INFINITY;
-  for (const EvaluationPoint& point : run.evaluations)
-    best = std::max(best, goodness(run.metric, point.record.center.accuracy));
-  return best;
-}
-
 // Rounds towards minus infinity, to three digits.
 double rounded_down(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
@@ -221,6 +214,13 @@ void check_target(const Metric& metric, double target) {
 }
 
 }  // namespace
+
+double best_score(const RunRecord& run) {
+  double best = -INFINITY;
+  for (const EvaluationPoint& point : run.evaluations)
+    best = std::max(best, goodness(run.metric, point.record.center.accuracy));
+  return best;
+}
 
 std::optional<Reached> reach(const RunRecord& run, double accuracy) {
   const auto found = std::ranges::find_if(run.evaluations, [&](const EvaluationPoint& point) {

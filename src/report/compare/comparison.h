@@ -46,6 +46,9 @@ struct Reached {
 // accuracy.
 std::optional<Reached> reach(const RunRecord& run, double accuracy);
 
+// The goodness (report/record/metric.h) of the run's best evaluation; minus infinity if it has none.
+double best_score(const RunRecord& run);
+
 // The result in sentences that claim no more than the runs show. They read Comparison::cells: for each cell they say
 // which method had the best test accuracy, and which reached the target first. If methods have one run each, one
 // evaluation each, or different budgets, no winner is named.

@@ -247,12 +247,24 @@ std::string time_sentence(const Field& field, const std::string& goal) {
          "; that it was " + lead(field.next()) + " may be chance" + seeds_text(field) + "." + behind;
 }
 
+// If no method has a time to the target.
+std::string nobody_there(const Field& field, const std::string& goal) {
+  const Metric& metric = field.comparison.metric;
+  double best = -INFINITY;
+  for (std::size_t i = 0; i < field.cell.variants.size(); ++i) {
+    if (field.variant(i).seconds_to_target) return "";
+    for (const std::size_t run : field.variant(i).runs) best = std::max(best, best_score(field.comparison.runs[run]));
+  }
+  const std::string score = std::isfinite(best) ? score_text(metric, goodness(metric, best)) : "none";
+  return place_text(field.variant(0)) + "no method came to " + goal + " in every run (best of any run: " + score + ").";
+}
+
 std::string time_verdict(const Field& field, const Target& target) {
-  if (field.measured.ranking.order.empty()) return "";
-  const Variant& best = field.best();
   const Metric& metric = field.comparison.metric;
   const std::string goal = is_accuracy(metric) ? format("%.4g", 100 * target.accuracy) + " % test accuracy"
                                                : "test " + named_score(metric, target.accuracy);
+  if (field.measured.ranking.order.empty()) return nobody_there(field, goal);
+  const Variant& best = field.best();
   if (!field.contrasts().empty()) return place_text(best) + time_sentence(field, goal) + never_there(field, target);
   const std::string runs = best.finished.size() == best.runs.size() ? "every run" : "every finished run";
   return place_text(best) + "only " + best.method + " came to " + goal + " in " + runs + ", " + best_time(field) + "." +

@@ -179,10 +179,12 @@ TEST(Verdict, of_each_number_of_ranks_begins_with_the_most_and_ends_with_one_ran
   }
   make_run(place, "one", {.communicator = "none", .accuracies = {0.9}, .seconds = 20});
   const Texts sentences = verdict(place, 0.95);
-  ASSERT_EQ(sentences.size(), 3u);
+  ASSERT_EQ(sentences.size(), 5u);
   EXPECT_TRUE(sentences[0].starts_with("With 4 ranks and batch 10 per rank, allreduce is ahead"));
-  EXPECT_TRUE(sentences[1].starts_with("With 2 ranks and batch 10 per rank, allreduce is ahead"));
-  EXPECT_EQ(sentences[2],
+  EXPECT_TRUE(sentences[1].starts_with("With 4 ranks and batch 10 per rank, no method came to 95 % test accuracy"));
+  EXPECT_TRUE(sentences[2].starts_with("With 2 ranks and batch 10 per rank, allreduce is ahead"));
+  EXPECT_TRUE(sentences[3].starts_with("With 2 ranks and batch 10 per rank, no method came to 95 % test accuracy"));
+  EXPECT_EQ(sentences[4],
             "One rank alone had 90.00 % test accuracy (none, batch 10, 1000 samples in 20.0 s, one seed).");
 }
 
@@ -370,6 +372,15 @@ TEST(Standings, agree_with_the_sentence) {
     standings[comparison.variants[i].method] = standing_of(comparison, i, Measure::kScore);
   EXPECT_EQ(standings, (std::map<std::string, Standing>{
                            {"allreduce", Standing::kTied}, {"none", Standing::kTied}, {"easgd", Standing::kBehind}}));
+}
+
+TEST(Verdict, says_that_nobody_came_to_the_target) {
+  const MadeRuns place;
+  make_seeds(place, "a", {.accuracies = {0.6, 0.5}}, 2, 0.01);
+  make_seeds(place, "b", {.communicator = "easgd", .accuracies = {0.4, 0.5}}, 2, 0.01);
+  EXPECT_EQ(
+      verdict(place, 0.99).at(1),
+      "With one rank and batch 10, no method came to 99 % test accuracy in every run (best of any run: 61.00 %).");
 }
 
 // The same three runs again, as from another directory, make nothing surer.
