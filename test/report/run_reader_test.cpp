@@ -89,6 +89,19 @@ TEST(MetricsReader, judges_a_resumed_run_by_its_last_part) {
   EXPECT_EQ(read_back(place, "again").end, RunEnd::kInterrupted);
 }
 
+TEST(MetricsReader, knows_the_ranks_and_the_time_before_an_elastic_resume) {
+  const MadeRuns place;
+  make_run(place, "two", {.ranks = 2, .accuracies = {0.5}, .seconds = 4, .finishes = false});
+  make_run(place, "three", {.ranks = 3, .accuracies = {0.5, 0.6}, .seconds = 12, .settings = {{"resume", "elastic"}}});
+  EXPECT_EQ(read_back(place, "three").ranks_in_turn, std::vector<int>{3});
+  EXPECT_EQ(read_back(place, "three").seconds_before, 0);
+  place.write("both/metrics.jsonl", place.read("two/metrics.jsonl") + place.read("three/metrics.jsonl"));
+  const RunRecord both = read_back(place, "both");
+  EXPECT_EQ(both.ranks, 3);
+  EXPECT_EQ(both.ranks_in_turn, (std::vector<int>{2, 3}));
+  EXPECT_EQ(both.seconds_before, 4);
+}
+
 TEST(MetricsReader, knows_the_hosts_and_the_version_if_they_were_recorded) {
   const auto with = [](std::string metrics, const std::string& before, const std::string& after) {
     return metrics.replace(metrics.find(before), before.size(), after);

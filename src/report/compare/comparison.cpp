@@ -54,8 +54,8 @@ TimeShares mean_shares(const Variant& variant, const std::vector<RunRecord>& run
 const Variant* one_rank_like(const Variant& variant, const std::vector<Variant>& variants) {
   const Variant* fastest = nullptr;
   for (const Variant& other : variants) {
-    const bool fits = other.ranks == 1 && other.chosen && other.samples_per_second && share_machine(other, variant) &&
-                      other.batch_per_rank == variant.batch_per_rank;
+    const bool fits = other.ranks == 1 && other.chosen && other.samples_per_second && !other.changed_ranks &&
+                      share_machine(other, variant) && other.batch_per_rank == variant.batch_per_rank;
     if (fits && (!fastest || other.samples_per_second->mean > fastest->samples_per_second->mean)) fastest = &other;
   }
   return fastest;
@@ -139,6 +139,8 @@ void measure_ends(std::vector<Variant>& variants, const std::vector<RunRecord>& 
         of([](const RunRecord& run) -> Value { return static_cast<double>(run.summary->bytes_per_rank); });
     variant.shares = mean_shares(variant, runs);
     variant.are_copies = are_copies(variant, runs);
+    variant.changed_ranks =
+        std::ranges::any_of(variant.finished, [&](std::size_t run) { return runs[run].ranks_in_turn.size() > 1; });
   }
 }
 
@@ -146,7 +148,8 @@ void measure_speedups(std::vector<Variant>& variants) {
   for (Variant& variant : variants) {
     const Variant* one = one_rank_like(variant, variants);
     // A smaller divisor would give a meaningless speed-up.
-    if (!one || !variant.samples_per_second || !(one->samples_per_second->mean > 1e-2)) continue;
+    if (!one || variant.changed_ranks || !variant.samples_per_second || !(one->samples_per_second->mean > 1e-2))
+      continue;
     variant.speedup = ratio_of(*variant.samples_per_second, *one->samples_per_second);
     if (one == &variant) variant.speedup->low = variant.speedup->high = std::nullopt;  // it is 1, whatever the scatter
     variant.efficiency = in_units_of(variant.ranks, *variant.speedup);

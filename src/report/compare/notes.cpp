@@ -32,6 +32,21 @@ std::string on_lost_lines(const Comparison& comparison) {
          listed(names) + ".";
 }
 
+// "a (2, then 3 ranks)"
+std::string on_changed_ranks(const Comparison& comparison) {
+  std::vector<std::string> names;
+  for (const RunRecord& run : comparison.runs) {
+    if (run.ranks_in_turn.size() < 2) continue;
+    std::string numbers;
+    for (const int ranks : run.ranks_in_turn) numbers += (numbers.empty() ? "" : ", then ") + std::to_string(ranks);
+    names.push_back(run.name + " (" + numbers + " ranks)");
+  }
+  if (names.empty()) return "";
+  return "Runs were resumed on another number of ranks (--resume elastic), so their times and bytes are those of all "
+         "these ranks, and they have no speed-up: " +
+         listed(names) + ".";
+}
+
 std::string on_data(const Comparison& comparison) {
   std::set<std::string> data;
   for (const Variant& variant : comparison.variants) {
@@ -75,6 +90,7 @@ std::string on_copies(const Comparison& comparison) {
 }
 
 std::string why_no_speedup(const Comparison& comparison, const Variant& variant) {
+  if (variant.changed_ranks) return "a run was resumed on another number of ranks";
   std::set<std::string> names;
   for (const Variant& one : comparison.variants) {
     if (one.ranks > 1 || !one.chosen || one.batch_per_rank != variant.batch_per_rank) continue;
@@ -260,6 +276,7 @@ std::string evaluation_cost(const std::vector<RunRecord>& runs) {
 std::vector<std::string> notes_on(const Comparison& comparison) {
   std::vector<std::string> notes = {on_unfinished(comparison),
                                     on_lost_lines(comparison),
+                                    on_changed_ranks(comparison),
                                     on_data(comparison),
                                     on_other_settings(comparison),
                                     on_versions(comparison),

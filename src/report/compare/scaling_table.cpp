@@ -64,8 +64,9 @@ class ScalingTables {
     ScalingTable::Cell cell{found->second, std::nullopt};
     const auto one = column.find(1);
     if (one == column.end()) return cell;
-    const double alone = variants_[one->second].samples_per_second->mean;
-    if (alone > 0) cell.speedup = variants_[cell.variant].samples_per_second->mean / alone;
+    const Variant &variant = variants_[cell.variant], &alone = variants_[one->second];
+    if (alone.samples_per_second->mean > 0 && !alone.changed_ranks && !variant.changed_ranks)
+      cell.speedup = variant.samples_per_second->mean / alone.samples_per_second->mean;
     return cell;
   }
 

@@ -40,8 +40,9 @@ struct Variant {
   std::vector<std::size_t> runs, finished;  // indices
   std::vector<std::size_t> lost;            // those that diverged or failed
   bool are_copies =
-      false;            // finished runs have several seeds and the same numbers: the program seems to ignore the seed
-  bool chosen = false;  // represents its method: the best of the variants that differ in the learning rate
+      false;  // finished runs have several seeds and the same numbers: the program seems to ignore the seed
+  bool changed_ranks = false;  // a finished run was resumed on another number of ranks, so its times are those of both
+  bool chosen = false;         // represents its method: the best of the variants that differ in the learning rate
   std::string why_chosen;
   RateTuning tuning;  // of a chosen variant
   // "lr 0.3 is the largest of 3 tried": the best value lies at the edge of what was tried, so a better one may lie

@@ -71,6 +71,7 @@ class MetricsReading {
     // A resumed run does not read its initial parameters again.
     if (!header.initial_identity.empty()) run_.initial_identity = header.initial_identity;
     run_.ranks = static_cast<int>(header.ranks.size());
+    if (run_.ranks_in_turn.empty() || run_.ranks_in_turn.back() != run_.ranks) run_.ranks_in_turn.push_back(run_.ranks);
     run_.workers = header.workers();
     run_.device = header.ranks.front().device;
     run_.version = header.version;

@@ -44,6 +44,7 @@ struct RunRecord {
   std::int64_t tokens_per_sample = 0;           // 0 if samples are not text
   std::string data_identity, initial_identity;  // hashes of what the run began from; "" if they are not recorded
   int ranks = 0, workers = 0;                   // all ranks, and those that train
+  std::vector<int> ranks_in_turn;               // more than one number if --resume elastic has changed it
   std::string device;                           // of rank 0
   std::string version;                          // of eave; "" if it is not recorded
   std::set<std::string> hosts;                  // on which a rank ran

@@ -106,6 +106,20 @@ TEST(Variants, have_means_in_the_order_of_the_test) {
   EXPECT_NEAR(first.samples_per_second->mean, 1000 / first.seconds->mean, 1e-9);
 }
 
+TEST(Variants, that_ran_on_several_numbers_of_ranks_have_no_speedup) {
+  const MadeRuns place;
+  make_run(place, "one", {.accuracies = {0.5}});
+  make_run(place, "two", {.ranks = 2, .accuracies = {0.5}});
+  RunList list = read_made(place);
+  list.runs[1].ranks_in_turn = {4, 2};
+  const Comparison comparison = compare_runs(std::move(list), {});
+  for (const Variant& variant : comparison.variants) EXPECT_EQ(variant.speedup.has_value(), variant.ranks == 1);
+  EXPECT_EQ(comparison.notes.at(0),
+            "Runs were resumed on another number of ranks (--resume elastic), so their times and bytes are those of "
+            "all these ranks, and they have no speed-up: two (4, then 2 ranks).");
+  EXPECT_EQ(comparison.notes.at(1), "No speed-up is given for batch 10: a run was resumed on another number of ranks.");
+}
+
 TEST(LearningRate, is_chosen_by_validation_not_by_test_accuracy) {
   const MadeRuns place;
   make_run(place, "a", {.accuracies = {0.75}, .validation = {0.5}, .settings = {{"lr", "0.1"}}});
