@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -66,6 +67,18 @@ std::string core_binding() {
     core = last;
   }
   return text;
+}
+
+std::set<int> cores_in(const std::string& binding) {
+  std::set<int> cores;
+  std::istringstream parts(binding);
+  for (std::string part; std::getline(parts, part, ',');) {
+    int first = 0, last = 0;
+    const int read = std::sscanf(part.c_str(), "%4d-%4d", &first, &last);
+    if (read < 1) continue;
+    for (int core = first; core <= (read == 2 ? last : first); ++core) cores.insert(core);
+  }
+  return cores;
 }
 
 std::int64_t peak_memory_bytes() {

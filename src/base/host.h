@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace eave {
@@ -38,7 +39,10 @@ GroupLimits control_group_limits(const char* root = "") noexcept;
 std::int64_t available_memory_bytes() noexcept;
 
 // What this process may use, and has used.
-std::string core_binding();        // cores this process may run on: "0-3,8"
+std::string core_binding();        // cores this process may run on: "0-3,8"; "?" if the system does not tell
 std::int64_t peak_memory_bytes();  // largest resident set so far
+
+// The cores in a text that core_binding has made. Parts of a text that name none are left out.
+std::set<int> cores_in(const std::string& binding);
 
 }  // namespace eave

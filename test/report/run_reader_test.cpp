@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 
 #include <cmath>
+#include <filesystem>
 #include <random>
 
 #include "eave/check.h"
 #include "report/page/page.h"
 #include "report/read/step_line.h"
+#include "report/record/metrics_writer.h"
 #include "test/expectations.h"
 #include "test/report/made_runs.h"
 
@@ -100,6 +102,23 @@ TEST(MetricsReader, knows_the_ranks_and_the_time_before_an_elastic_resume) {
   EXPECT_EQ(both.ranks, 3);
   EXPECT_EQ(both.ranks_in_turn, (std::vector<int>{2, 3}));
   EXPECT_EQ(both.seconds_before, 4);
+}
+
+TEST(MetricsReader, knows_the_ranks_and_cores_of_each_host) {
+  const MadeRuns place;
+  RunHeader header;
+  header.ranks.resize(3);
+  const std::vector<std::string> hosts = {"a", "a", "b"}, cores = {"0-1", "2", "?"};
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    header.ranks[rank].host = hosts[rank];
+    header.ranks[rank].cores = cores[rank];
+  }
+  std::filesystem::create_directories(place.path() / "run");
+  MetricsWriter(place.path() / "run" / "metrics.jsonl").write_header(header);
+  const RunRecord run = read_back(place);
+  ASSERT_EQ(run.ranks_of_hosts.size(), 1u);
+  EXPECT_EQ(run.ranks_of_hosts.at("a").ranks, 2);
+  EXPECT_EQ(run.ranks_of_hosts.at("a").cores, (std::set<int>{0, 1, 2}));
 }
 
 TEST(MetricsReader, knows_the_hosts_and_the_version_if_they_were_recorded) {

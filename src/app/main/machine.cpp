@@ -19,18 +19,6 @@
 namespace eave {
 namespace {
 
-std::set<int> parse_cores(const std::string& text) {
-  std::set<int> cores;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
-    int first = 0, last = 0;
-    const int read = std::sscanf(part.c_str(), "%d-%d", &first, &last);
-    if (read < 1) continue;
-    for (int core = first; core <= (read == 2 ? last : first); ++core) cores.insert(core);
-  }
-  return cores;
-}
-
 std::string describe_limits(const GroupLimits& limits) {
   std::string text;
   if (limits.cores >= 0) text += format("%.3g core%s", limits.cores, limits.cores == 1 ? "" : "s");
@@ -95,7 +83,7 @@ std::string openmp_binding() {
   return "";
 }
 
-int core_count(const std::string& cores) { return static_cast<int>(parse_cores(cores).size()); }
+int core_count(const std::string& cores) { return static_cast<int>(cores_in(cores).size()); }
 
 GroupLimits limiting_group() {
   GroupLimits limits = control_group_limits();
@@ -119,7 +107,7 @@ std::string describe_oversubscription(const std::vector<RankFacts>& ranks, int t
   for (const RankFacts& rank : ranks) {
     HostLoad& load = hosts[rank.host];
     ++load.ranks;
-    load.cores.merge(parse_cores(rank.cores));
+    load.cores.merge(cores_in(rank.cores));
     load.quota = std::max(load.quota, rank.limits.cores);
   }
   std::string text;

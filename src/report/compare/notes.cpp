@@ -47,6 +47,26 @@ std::string on_changed_ranks(const Comparison& comparison) {
          listed(names) + ".";
 }
 
+// "4 ranks with 1 thread each on 2 cores of host a"; "" if each thread has a core.
+std::string shortage_of_cores(const std::string& name, const RanksOfHost& host, int threads) {
+  const auto cores = static_cast<int>(host.cores.size());
+  if (host.ranks * threads <= cores) return "";
+  return count_text(host.ranks, "rank") + " with " + count_text(threads, "thread") + (host.ranks == 1 ? "" : " each") +
+         " on " + count_text(cores, "core") + (name.empty() ? "" : " of host " + name);
+}
+
+std::string on_shared_cores(const Comparison& comparison) {
+  std::set<std::string> shortages;
+  for (const RunRecord& run : comparison.runs) {
+    const auto threads = static_cast<int>(std::clamp(number_in(run.settings, "threads"), 1.0, 1024.0));
+    for (const auto& [name, host] : run.ranks_of_hosts) shortages.insert(shortage_of_cores(name, host, threads));
+  }
+  shortages.erase("");
+  if (shortages.empty()) return "";
+  return "Ranks shared cores, so times and speed-ups are not those of ranks with cores of their own: " +
+         listed({shortages.begin(), shortages.end()}) + ".";
+}
+
 std::string on_data(const Comparison& comparison) {
   std::set<std::string> data;
   for (const Variant& variant : comparison.variants) {
@@ -277,6 +297,7 @@ std::vector<std::string> notes_on(const Comparison& comparison) {
   std::vector<std::string> notes = {on_unfinished(comparison),
                                     on_lost_lines(comparison),
                                     on_changed_ranks(comparison),
+                                    on_shared_cores(comparison),
                                     on_data(comparison),
                                     on_other_settings(comparison),
                                     on_versions(comparison),

@@ -14,7 +14,7 @@ namespace eave {
 
 struct HeaderRank {
   std::int64_t rank = 0;
-  std::string host, device;
+  std::string host, device, cores;
   bool trains = true;
 };
 

@@ -36,6 +36,7 @@ HeaderLine header_from(const Json& object) {
     rank.take("rank", each.rank);
     rank.take_if_there("host", each.host);
     rank.take_if_there("device", each.device);
+    rank.take_if_there("cores", each.cores);
     rank.take_if_there("trains", each.trains);
   }
   return header;

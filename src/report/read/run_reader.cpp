@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "base/formats/strict_json.h"
+#include "base/host.h"
 #include "eave/check.h"
 #include "report/read/field_checks.h"
 #include "report/read/line_reader.h"
@@ -75,11 +76,22 @@ class MetricsReading {
     run_.workers = header.workers();
     run_.device = header.ranks.front().device;
     run_.version = header.version;
-    for (const HeaderRank& rank : header.ranks)
-      if (!rank.host.empty()) run_.hosts.insert(rank.host);
+    take_hosts(header.ranks);
     if (!totals_.empty()) run_.seconds_before = std::ranges::max(totals_, {}, &RankTotals::seconds).seconds;
     run_.end = RunEnd::kInterrupted;
     totals_.resize(header.ranks.size());
+  }
+
+  void take_hosts(const std::vector<HeaderRank>& ranks) {
+    run_.ranks_of_hosts.clear();
+    for (const HeaderRank& rank : ranks) {
+      if (!rank.host.empty()) run_.hosts.insert(rank.host);
+      std::set<int> cores = cores_in(rank.cores);
+      if (cores.empty()) continue;
+      RanksOfHost& host = run_.ranks_of_hosts[rank.host];
+      ++host.ranks;
+      host.cores.merge(cores);
+    }
   }
 
   void read(const StepLine& line) {

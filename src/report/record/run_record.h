@@ -35,6 +35,11 @@ struct TimeShares {
   double computing = 0, exchanging = 0, waiting = 0, loading = 0;
 };
 
+struct RanksOfHost {
+  int ranks = 0;
+  std::set<int> cores;  // that one of them may run on
+};
+
 struct RunRecord {
   std::string name;
   std::map<std::string, std::string> settings;  // every option in force
@@ -48,6 +53,8 @@ struct RunRecord {
   std::string device;                           // of rank 0
   std::string version;                          // of eave; "" if it is not recorded
   std::set<std::string> hosts;                  // on which a rank ran
+  // Since the run began or was last resumed. Hosts whose cores are not recorded are left out.
+  std::map<std::string, RanksOfHost> ranks_of_hosts;
   double seconds_before = 0;  // training time before the run was last resumed
   RunEnd end = RunEnd::kInterrupted;
   std::string why;              // why the run did not finish; "" if it did

@@ -125,6 +125,20 @@ TEST(SlowRank, of_a_resumed_run_is_judged_by_the_time_since) {
                                  "that waited): allreduce for rank 1 (0.3 s of 0.3 s since it was resumed)."));
 }
 
+TEST(SharedCores, are_told_if_ranks_and_threads_exceed_them) {
+  const auto notes = [](int threads) {
+    const MadeRuns place;
+    make_run(place, "a", {.ranks = 4, .accuracies = {0.5}, .settings = {{"threads", std::to_string(threads)}}});
+    RunList list = read_made(place);
+    list.runs[0].ranks_of_hosts = {{"big", {2, {0, 1, 2, 3}}}, {"small", {2, {0, 1}}}};
+    return compare_runs(std::move(list), {}).notes;
+  };
+  EXPECT_EQ(notes(2).at(0),
+            "Ranks shared cores, so times and speed-ups are not those of ranks with cores of their own: 2 ranks with "
+            "2 threads each on 2 cores of host small.");
+  for (const std::string& note : notes(1)) EXPECT_EQ(note.find("shared cores"), std::string::npos) << note;
+}
+
 TEST(OtherDifferences, tell_of_settings_that_may_explain_a_result) {
   const MadeRuns place;
   const auto make = [&](const std::string& method, const std::string& momentum, int epochs) {
