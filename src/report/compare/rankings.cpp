@@ -75,15 +75,36 @@ bool spent_time(const Members& cell, const Comparison& comparison, double budget
          });
 }
 
+// 0 if the variants share none.
+double seconds_given(const Members& cell) {
+  return read_seconds(shared_setting(cell, "stop-after-time")).value.value_or(0);
+}
+double bytes_given(const Members& cell) {
+  return static_cast<double>(read_bytes(shared_setting(cell, "stop-after-bytes")).value.value_or(0));
+}
+
+// Whether all runs have spent the budget and ended alike, although perhaps beyond it.
+bool ended_alike(const Members& cell, std::optional<Estimate> Variant::*measure, double budget) {
+  const auto has_spent = [&](const Variant* variant) { return (variant->*measure)->mean >= (1 - kAlike) * budget; };
+  return budget > 0 && relative_spread(cell, measure) <= kAlike && std::ranges::all_of(cell, has_spent);
+}
+
+bool is_fixed_by_budget(const Comparison& comparison, const Members& cell, Measure measure) {
+  const double seconds = seconds_given(cell), bytes = bytes_given(cell);
+  if (measure == Measure::kSeconds)
+    return spent_time(cell, comparison, seconds) || ended_alike(cell, &Variant::seconds, seconds);
+  return measure == Measure::kBytes &&
+         (spent_it(cell, &Variant::bytes_per_rank, bytes) || ended_alike(cell, &Variant::bytes_per_rank, bytes));
+}
+
 std::string budget_of(const Members& cell, const Comparison& comparison) {
   constexpr double kAlikeSamples = 0.01;
   const Variant& first = *cell.front();
   if (relative_spread(cell, &Variant::samples) <= kAlikeSamples)
     return "after " + length_text(comparison, comparison.runs[first.finished.front()]);
-  const std::string time = shared_setting(cell, "stop-after-time"), bytes = shared_setting(cell, "stop-after-bytes");
-  if (spent_time(cell, comparison, read_seconds(time).value.value_or(0))) return "after " + time;
-  if (spent_it(cell, &Variant::bytes_per_rank, static_cast<double>(read_bytes(bytes).value.value_or(0))))
-    return "after " + bytes + " sent by a rank";
+  if (spent_time(cell, comparison, seconds_given(cell))) return "after " + shared_setting(cell, "stop-after-time");
+  if (spent_it(cell, &Variant::bytes_per_rank, bytes_given(cell)))
+    return "after " + shared_setting(cell, "stop-after-bytes") + " sent by a rank";
   if (relative_spread(cell, &Variant::seconds) <= kAlike) return "after " + format("%.3g s", first.seconds->mean);
   if (relative_spread(cell, &Variant::bytes_per_rank) <= kAlike) return "after the same bytes per rank";
   return "";
@@ -105,7 +126,9 @@ MeasureKind kind_of(const Comparison& comparison, const Members& cell, Measure m
   return kind;
 }
 
-Bar bar_of(const Members& cell, const MethodCell& facts, Measure measure, const Ranking& ranking) {
+Bar bar_of(const Comparison& comparison, const Members& cell, const MethodCell& facts, Measure measure,
+           const Ranking& ranking) {
+  if (is_fixed_by_budget(comparison, cell, measure)) return Bar::kFixedByBudget;
   if (measure != Measure::kScore && !is_to_target(measure)) return Bar::kNone;
   if (measure == Measure::kScore) {
     const auto stops = [](const Variant* variant) {
@@ -131,7 +154,7 @@ MeasuredRanking rank_by(const Comparison& comparison, const Members& cell, const
     values.push_back(estimate ? SeededValues{variant->seeds, estimate->values} : SeededValues());
   }
   const Ranking ranking = rank_methods(values, kind_of(comparison, cell, named.measure));
-  return {bar_of(cell, facts, named.measure, ranking), ranking};
+  return {bar_of(comparison, cell, facts, named.measure, ranking), ranking};
 }
 
 }  // namespace

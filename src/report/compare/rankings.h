@@ -24,6 +24,7 @@ enum class Bar {
   kOneEvaluation,     // some method's run was evaluated once
   kDifferentBudgets,  // scores at the ends of runs of different length
   kStoppedAtScore,    // runs ended when they had a score (--stop-at-accuracy, --stop-at-loss)
+  kFixedByBudget,     // the budget gave all runs the same seconds or bytes (--stop-after-time, --stop-after-bytes)
   kTooCoarse,         // a method reached the target at an unknown time before its first evaluation
 };
 

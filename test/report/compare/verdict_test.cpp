@@ -374,6 +374,31 @@ TEST(Standings, agree_with_the_sentence) {
                            {"allreduce", Standing::kTied}, {"none", Standing::kTied}, {"easgd", Standing::kBehind}}));
 }
 
+// All runs were given 4 s, so nobody is faster by having taken a little less.
+TEST(Standings, are_not_given_by_the_measure_that_the_budget_fixed) {
+  const auto standing = [](const std::string& option, const std::string& budget, Measure measure) {
+    const MadeRuns place;
+    const std::map<std::string, std::string> settings = {{option, budget}};
+    make_seeds(place, "a", {.ranks = 2, .accuracies = {0.4, 0.8}, .seconds = 4, .bytes = 1000, .settings = settings}, 3,
+               0.01);
+    make_seeds(place, "b",
+               {.communicator = "easgd",
+                .ranks = 2,
+                .accuracies = {0.4, 0.8},
+                .seconds = 4.01,
+                .bytes = 1010,
+                .settings = settings},
+               3, 0.01);
+    return standing_of(compare_runs(read_made(place), {}), 0, measure);
+  };
+  EXPECT_EQ(standing("stop-after-time", "4s", Measure::kSeconds), Standing::kNone);
+  EXPECT_EQ(standing("stop-after-time", "4s", Measure::kBytes), Standing::kFirst);
+  EXPECT_EQ(standing("stop-after-bytes", "1000B", Measure::kSeconds), Standing::kFirst);
+  EXPECT_EQ(standing("stop-after-bytes", "1000B", Measure::kBytes), Standing::kNone);
+  EXPECT_EQ(standing("stop-after-bytes", "800B", Measure::kBytes), Standing::kNone) << "ended beyond it";
+  EXPECT_EQ(standing("stop-after-bytes", "2000B", Measure::kBytes), Standing::kFirst) << "ended by something else";
+}
+
 TEST(Verdict, says_that_nobody_came_to_the_target) {
   const MadeRuns place;
   make_seeds(place, "a", {.accuracies = {0.6, 0.5}}, 2, 0.01);
