@@ -148,6 +148,32 @@ TEST_F(Locks, tell_readers_whether_their_owner_lives) {
   EXPECT_EQ(living_owner(path())->host, "") << "somebody may be writing it";
 }
 
+TEST_F(Locks, know_whether_their_directory_was_replaced) {
+  const fs::path here = directory_.path() / "here", moved = directory_.path() / "moved";
+  fs::create_directory(here);
+  const DirectoryLock lock(here, "run.lock", "--run-dir here");
+  EXPECT_FALSE(lock.is_replaced());
+  fs::rename(here, moved);
+  EXPECT_FALSE(lock.is_replaced()) << "nothing is there";
+  fs::create_directory(here);
+  EXPECT_TRUE(lock.is_replaced()) << "the other run has ended, and freed its lock";
+  fs::remove(here);
+  fs::create_directory_symlink(moved, here);
+  EXPECT_FALSE(lock.is_replaced()) << "it is the same directory";
+  fs::remove(here / "run.lock");
+  EXPECT_FALSE(lock.is_replaced()) << "somebody removed the lock";
+  const DirectoryLock other(here, "run.lock", "--run-dir here");
+  EXPECT_TRUE(lock.is_replaced());
+  EXPECT_FALSE(other.is_replaced());
+}
+
+TEST_F(Locks, know_an_owner_who_took_over_without_seeing_their_flock) {
+  const auto lock = take();
+  const LockOwner owner{"elsewhere", "another-boot", 17, 4711, ::time(nullptr)};
+  leave(owner, 0);
+  EXPECT_TRUE(lock->is_replaced());
+}
+
 TEST_F(Locks, that_are_damaged_or_empty_name_nobody) {
   for (const std::string text : {"", "host", "host a\nmachine b\npid -3\nstarted 1\nsince 1\n", "\x1b[2Jhost a",
                                  "host a b\nmachine b\npid 3\nstarted 1\nsince 1\n"}) {

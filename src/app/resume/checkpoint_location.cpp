@@ -123,6 +123,14 @@ std::string settled(const OptionValues& values) {
 
 }  // namespace
 
+void require_same_directory(const DirectoryLock& lock, const std::string& what) {
+  if (!lock.is_replaced()) return;
+  throw Error(ExitCode::kInputOutput,
+              what +
+                  ": the run's directory was replaced by another run's or another directory while this run trained, "
+                  "so nothing more is written there. Its earlier files are where its directory was moved to");
+}
+
 fs::path whole_path(const fs::path& path) {
   const fs::path whole = fs::absolute(path).lexically_normal();
   return whole.has_filename() ? whole : whole.parent_path();
@@ -223,6 +231,10 @@ void OwnedCheckpointDirectory::clear() const {
     }
   }
   if (is_on_) remove_checkpoints(directory_, "--checkpoint-dir " + directory_.string());
+}
+
+void OwnedCheckpointDirectory::require_same() const {
+  if (lock_) require_same_directory(*lock_, "--checkpoint-dir " + directory_.string());
 }
 
 void OwnedCheckpointDirectory::write_owner() const {

@@ -52,6 +52,8 @@ class OwnedCheckpointDirectory {
   // Removes the checkpoints of the run that is replaced, and those in the directory that its config.json names, if they
   // are its own. Call it before that config.json is removed.
   void clear() const;
+  // Throws Error(kInputOutput) if the directory was replaced, as DirectoryLock::is_replaced says.
+  void require_same() const;
   // Writes run.json, which names the run that owns the directory.
   void write_owner() const;
 
@@ -64,6 +66,10 @@ class OwnedCheckpointDirectory {
   const std::filesystem::path run_, directory_;
   std::optional<DirectoryLock> lock_;
 };
+
+// Throws Error(kInputOutput) if the directory of `lock` was replaced since. `what` names it, such as "--run-dir
+// runs/a".
+void require_same_directory(const DirectoryLock& lock, const std::string& what);
 
 // A random text of 16 hexadecimal digits, to tell this job's files from those of others.
 std::string make_token();

@@ -116,13 +116,8 @@ class TrainingRun {
     const TrainingResult result = train_or_tell(parts);
     std::optional<double> overlap;
     if (trace_) overlap = trace_->end(transport_, guard_.hosts());
-    if (values_.has("run-dir")) is_whole_ = keep([&] { job_->save_model(folder() / "model.safetensors"); });
-    if (values_.has("run-dir") && job_->has_average())
-      is_whole_ = keep([&] { job_->save_average(folder() / "ema.safetensors"); }) && is_whole_;
     const ExchangeReport report = job_->parts().communicator.report();
-    if (values_.has("run-dir") && !report.order.empty()) {
-      keep([&] { write_file_atomically(folder() / "exchanges.order", report.order); });
-    }
+    if (values_.has("run-dir")) save_results(report.order);
     RunSummary summary = summarise(values_, transport_, job_->parts().sampler.ranks(), result);
     if (is_first()) add_language_measures(summary, job_->parts(), values_);
     summary.overlap = overlap;
@@ -159,9 +154,22 @@ class TrainingRun {
     }
   }
 
+  // Collective, though only rank 0 writes.
+  void save_results(const std::string& order) {
+    has_place_ = is_whole_ = keep([&] { require_same_directory(); });
+    if (!transport_.broadcast_text(has_place_ ? "" : "lost").empty()) return;
+    is_whole_ = keep([&] { job_->save_model(folder() / "model.safetensors"); });
+    if (job_->has_average()) is_whole_ = keep([&] { job_->save_average(folder() / "ema.safetensors"); }) && is_whole_;
+    if (!order.empty()) keep([&] { write_file_atomically(folder() / "exchanges.order", order); });
+  }
+
   TrainingResult train_or_tell(const TrainingParts& parts) {
     try {
       TrainingEvents events = reporter_ ? reporter_->events() : TrainingEvents();
+      events.require_directory = [this] {
+        require_same_directory();
+        checkpoint_directory_.require_same();
+      };
       if (!context_.is_part) events.nonfinite = [this](const NonfiniteStep& step) { warn_of(step); };
       return train(parts, job_->plan(), events);
     } catch (const Error& error) {
@@ -217,6 +225,11 @@ class TrainingRun {
     const std::filesystem::path directory = values_.text("run-dir");
     if (context_.output.empty()) return directory;
     return OutputFolder(context_.output).below(directory.lexically_relative(context_.output));
+  }
+
+  // On rank 0. Another run may have moved this run's directory away, and begun in its place.
+  void require_same_directory() const {
+    if (lock_) eave::require_same_directory(*lock_, "--run-dir " + values_.text("run-dir"));
   }
 
   void lock() { lock_.emplace(folder(), kRunLock, "--run-dir " + values_.text("run-dir")); }
@@ -318,7 +331,7 @@ class TrainingRun {
   }
 
   void finish(const RunSummary& summary) {
-    if (trace_) keep([&] { trace_->write(folder() / "trace.json"); });
+    if (trace_ && has_place_) keep([&] { trace_->write(folder() / "trace.json"); });
     // A run without its model has not ended, and a resumed run must be able to tell.
     if (!is_whole_) reporter_->failure(*unkept_);
     if (is_whole_) keep([&] { reporter_->end(summary); });
@@ -344,6 +357,7 @@ class TrainingRun {
   std::vector<int> ranks_without_access_;
   std::unique_ptr<TrainingJob> job_;
   std::unique_ptr<RunReporter> reporter_;
+  bool has_place_ = true;        // the directory for results is still this run's
   bool is_whole_ = true;         // the model was written, or there is none to write
   std::optional<Error> unkept_;  // results that could not be written
 };

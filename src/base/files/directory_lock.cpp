@@ -163,6 +163,7 @@ DirectoryLock::DirectoryLock(const OutputFolder& directory, const std::string& n
     if (std::chrono::steady_clock::now() > end) refuse(what, describe_refusal(former_));
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  folder_ = open_folder(directory, O_PATH);
   write_owner(file_->number(), text_, what);
   touching_ = std::make_unique<Touching>(file_->number());
 }
@@ -179,6 +180,15 @@ bool DirectoryLock::take(const std::string& what) {
     if (is_taken) return false;
   } while (!is_at(path_, file_->number()));
   return !former_ || !is_alive(*former_, path_, file_->number());
+}
+
+bool DirectoryLock::is_replaced() const {
+  const Descriptor folder = open_folder(path_.folder(), O_PATH);
+  if (!folder.is_open()) return false;
+  if (folder_.is_open() && !is_same_file(folder.number(), folder_.number())) return true;
+  if (is_there(path_) && !is_at(path_, file_->number())) return true;
+  const std::string text = content_of(file_->number());
+  return text != text_ && read_lock_owner(text);  // without locks across hosts, its new owner writes to the same file
 }
 
 DirectoryLock::~DirectoryLock() {

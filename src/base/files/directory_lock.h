@@ -57,6 +57,8 @@ class DirectoryLock {
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
+  // Whether the path now leads to another directory, or another process has this lock. False if nothing is there.
+  bool is_replaced() const;
   // The former owner, if it ended without freeing its lock and this lock took over.
   const std::optional<LockOwner>& former() const { return former_; }
 
@@ -68,6 +70,7 @@ class DirectoryLock {
   const OutputPath path_;
   std::string text_;  // content of the file: the owner
   std::unique_ptr<File> file_;
+  Descriptor folder_;  // stays open, so that the system cannot give its number to another directory
   std::optional<LockOwner> former_;
   std::unique_ptr<Touching> touching_;
 };

@@ -44,6 +44,10 @@ bool look_at(const OutputPath& path, struct stat& status) {
   return place.is_open() && ::fstatat(place.number(), path.name().c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+bool is_same(const struct stat& one, const struct stat& other) {
+  return one.st_ino == other.st_ino && one.st_dev == other.st_dev;
+}
+
 }  // namespace
 
 OutputFolder::OutputFolder(fs::path named) : named_(std::move(named)) {
@@ -166,8 +170,13 @@ bool is_link(const OutputPath& path) {
 bool is_at(const OutputPath& path, int file) {
   struct stat opened {
   }, named{};
-  return ::fstat(file, &opened) == 0 && look_at(path, named) && opened.st_ino == named.st_ino &&
-         opened.st_dev == named.st_dev;
+  return ::fstat(file, &opened) == 0 && look_at(path, named) && is_same(opened, named);
+}
+
+bool is_same_file(int one, int other) {
+  struct stat first {
+  }, second{};
+  return ::fstat(one, &first) == 0 && ::fstat(other, &second) == 0 && is_same(first, second);
 }
 
 bool is_there(const OutputPath& path) {

@@ -102,5 +102,6 @@ std::vector<std::string> names_in(const OutputFolder& folder, int& error);
 bool is_link(const OutputPath& path);
 bool is_there(const OutputPath& path);         // true for a link without a target, too
 bool is_at(const OutputPath& path, int file);  // whether `path` names this open file
+bool is_same_file(int one, int other);         // whether two open descriptors are of one file or directory
 
 }  // namespace eave

@@ -113,7 +113,12 @@ void Checkpoints::send() {
   send_files(parts_.transport, plan_.ranks_without_access, write, received_ ? &*received_ : nullptr);
 }
 
+void Checkpoints::require_directory() const {
+  if (parts_.transport.rank() == 0 && events_.require_directory) events_.require_directory();
+}
+
 StoredFile Checkpoints::write() {
+  require_directory();
   if (received_) received_->finish();
   make_directory(directory_, calls_);
   const OutputFolder partial = partial_folder(directory_, step_);
@@ -222,6 +227,7 @@ void Checkpoints::begin_commit(const std::vector<Report>& all) {
 // Returns why the step records may not be on the disk; "" if they are.
 std::string Checkpoints::commit(const Manifest& manifest) const {
   const std::string unflushed = events_.flush ? events_.flush() : "";
+  require_directory();
   commit_checkpoint(directory_, manifest, calls_);
   if (saved_ == 0) flush_directory(std::filesystem::path(plan_.directory) / "..", calls_);
   remove_old_checkpoints(directory_, manifest.step, plan_.kept, plan_.keep_every, calls_);

@@ -68,6 +68,7 @@ class Checkpoints {
   void start(const TrainingProgress& progress, bool copies);
   std::string who() const;
   void send();
+  void require_directory() const;
   StoredFile write();
   std::string commit(const Manifest& manifest) const;
   void look(std::int64_t steps);

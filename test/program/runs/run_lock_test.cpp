@@ -69,6 +69,31 @@ TEST(TwoRuns, that_start_at_once_with_resume_auto_are_never_told_to_resume) {
   }
 }
 
+// Waits for the end of a job in the background, whose output is in the file `running`.
+void wait_for_words(const Place& place, const std::string& words) {
+  for (int i = 0; i < 1000 && place.read("running").find(words) == std::string::npos; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_NE(place.read("running").find(words), std::string::npos) << place.read("running");
+}
+
+TEST(TwoRuns, of_which_one_took_the_place_of_the_other_keep_their_own_files) {
+  for (const std::string replace : {"mv run before", "ln -sfn second cur"}) {
+    const Place place;
+    const std::string name = replace.starts_with("mv") ? "run" : "cur";
+    place.run("sh -c 'mkdir first second; ln -s first cur'");
+    const Running first(place, quick("--epochs 2 --shape-compute 60ms --checkpoint-every 3 --run-dir " + name));
+    ASSERT_NO_FATAL_FAILURE(first.wait_until_there_is(name + "/checkpoint/step-000003"));
+    place.run(replace);
+    expect_end(0, place.eave(quick("--seed 5 --checkpoint-every 2 --run-dir " + name)));
+    const std::string model = place.read(name + "/model.safetensors"), summary = place.read(name + "/summary.json");
+    wait_for_words(place, "eave: --run-dir " + name + ": the run's directory was replaced");
+    EXPECT_NE(place.read("running").find("could not be written: "), std::string::npos) << place.read("running");
+    EXPECT_EQ(place.read(name + "/model.safetensors"), model);
+    EXPECT_EQ(place.read(name + "/summary.json"), summary);
+    expect_end(0, place.eave(quick("--seed 5 --checkpoint-every 2 --epochs 2 --resume auto --run-dir " + name)));
+  }
+}
+
 TEST(TwoRuns, of_a_comparison_are_refused_with_the_owner) {
   const Place place;
   const std::string one =
