@@ -16,9 +16,12 @@ namespace eave {
 // - kWorkers: how many ranks trained
 // - kStatistics: how many ranks' batch-norm statistics a reader merges, 1 or all that trained
 // - kEnded: if the run ended here before its last step, what it had reached (to_text in train/loop/budget.h)
+// - kSettings: the settings of eave train that a run may not change, as JSON; checkpoints from before 2026-11-30 lack
+// it
 constexpr const char* kWorkers = "workers";
 constexpr const char* kStatistics = "statistics of ranks";
 constexpr const char* kEnded = "ended";
+constexpr const char* kSettings = "settings";
 
 struct Manifest {
   std::int64_t step = 0;

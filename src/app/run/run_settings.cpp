@@ -4,10 +4,13 @@
 #include <set>
 #include <sstream>
 
+#include "base/formats/strict_json.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
 #include "eave/check.h"
 #include "report/record/config.h"
+#include "report/record/json.h"
+#include "report/record/json_fields.h"
 
 namespace eave {
 namespace {
@@ -31,6 +34,18 @@ constexpr const char* kWatching =
     "trace ";
 constexpr const char* kPlace =
     "allow-unstable inject-fault ranks shape-compute shape-delay shape-jitter shape-rate slow-rank transport ";
+
+// What a resumed run may change.
+const std::set<std::string>& changeable() {
+  static const std::set<std::string> kOptions = [] {
+    std::set<std::string> options = words_in(std::string(kWatching) + kPlace +
+                                             "async-overlap autotune bucket-bytes device epochs extend-schedule gpu "
+                                             "max-samples max-steps max-tokens overlap replay share-gpu threads");
+    options.insert(options_of_files().begin(), options_of_files().end());
+    return options;
+  }();
+  return kOptions;
+}
 
 }  // namespace
 
@@ -95,16 +110,38 @@ std::map<std::string, std::string> with_later_options(std::map<std::string, std:
 
 void require_same_settings(const std::map<std::string, std::string>& saved,
                            const std::map<std::string, std::string>& mine) {
-  std::set<std::string> free = words_in(std::string(kWatching) + kPlace +
-                                        "async-overlap autotune bucket-bytes device epochs extend-schedule gpu "
-                                        "max-samples max-steps max-tokens overlap replay share-gpu "
-                                        "threads");
-  free.insert(options_of_files().begin(), options_of_files().end());
-  const auto difference = find_difference(saved, mine, free);
+  const auto difference = find_difference(saved, mine, changeable());
   if (!difference) return;
   throw Error(ExitCode::kConfiguration, "--resume: the run was started with --" + printable(difference->name) + " " +
                                             printable(difference->saved) + ", now it is " + difference->mine +
                                             "; resume with the settings in config.json");
+}
+
+std::string text_of_settings(const std::map<std::string, std::string>& config) {
+  Json settings = Json::object();
+  for (const auto& [name, value] : config) {
+    if (!changeable().contains(name)) settings[name] = value;
+  }
+  return settings.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::map<std::string, std::string> settings_in(const std::string& text) {
+  try {
+    const Json settings = parse_json(text);
+    return JsonFields(settings).texts();
+  } catch (const Json::exception& error) {
+    throw Error(ExitCode::kBadData, "the settings in the checkpoint cannot be read: " + why_unreadable(error));
+  }
+}
+
+void require_settings_of_checkpoint(const std::filesystem::path& place, const std::map<std::string, std::string>& saved,
+                                    const std::map<std::string, std::string>& mine) {
+  const auto difference = find_difference(saved, mine, changeable());
+  if (!difference) return;
+  throw Error(ExitCode::kConfiguration,
+              place.string() + " is a checkpoint of another run: it was saved with --" + printable(difference->name) +
+                  " " + printable(difference->saved) + ", and this run has " + difference->mine +
+                  "; put this run's own checkpoints in its place, or move it away to go on from an older one");
 }
 
 }  // namespace eave

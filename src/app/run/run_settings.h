@@ -1,6 +1,7 @@
 // Lists which options a run's results depend on, and compares settings.
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -47,5 +48,14 @@ std::map<std::string, std::string> with_later_options(std::map<std::string, std:
 // for the run's length, place, watching, evaluation and network may change.
 void require_same_settings(const std::map<std::string, std::string>& saved,
                            const std::map<std::string, std::string>& mine);
+
+// The settings that require_same_settings compares, as the text of a checkpoint's note kSettings, and from it. Throws
+// Error(kBadData) if the text is none.
+std::string text_of_settings(const std::map<std::string, std::string>& config);
+std::map<std::string, std::string> settings_in(const std::string& text);
+
+// For a resumed run. Throws Error(kConfiguration) if a run with other settings saved the checkpoint at `place`.
+void require_settings_of_checkpoint(const std::filesystem::path& place, const std::map<std::string, std::string>& saved,
+                                    const std::map<std::string, std::string>& mine);
 
 }  // namespace eave

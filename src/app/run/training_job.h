@@ -34,6 +34,8 @@ class TrainingJob {
   void attach_device();
 
   void set_ranks_without_access(const std::vector<int>& ranks) { plan_.checkpoints.ranks_without_access = ranks; }
+  // `text`: the note kSettings of each checkpoint.
+  void note_settings(const std::string& text) { plan_.checkpoints.notes[kSettings] = text; }
   // For a trial: ends the run after so many steps, with an evaluation only there.
   void shorten(std::int64_t steps);
   void diverge_together() { plan_.diverges_together = true; }

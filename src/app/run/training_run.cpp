@@ -23,6 +23,7 @@
 #include "base/files/output_file.h"
 #include "base/host.h"
 #include "base/printable.h"
+#include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_transfer.h"
 #include "eave/agreement.h"
 #include "eave/decorators.h"
@@ -84,6 +85,7 @@ class TrainingRun {
                                            resumption_ ? &*resumption_ : nullptr, std::move(checked));
     });
     if (resumption_) check_resumption();
+    job_->note_settings(text_of_settings(line.config_in_force(values)));
     if (context.is_part) {
       job_->diverge_together();
     } else {
@@ -213,8 +215,18 @@ class TrainingRun {
       if (!is_first()) return;
       const auto mine = line_.config_in_force(values_);
       require_same_settings(with_later_options(read_config(file("config.json")), mine, line_.declared()), mine);
+      require_own_checkpoint(mine);
     });
     agree(transport_, [&] { job_->check_resumption(); });
+  }
+
+  // Somebody may have put another run's checkpoints into this run's directory.
+  void require_own_checkpoint(const std::map<std::string, std::string>& mine) const {
+    const Manifest& saved = resumption_->found.manifest;
+    const auto note = saved.notes.find(kSettings);
+    if (note == saved.notes.end()) return;
+    require_settings_of_checkpoint(checkpoint_path(checkpoint_directory(values_), saved.step),
+                                   with_later_options(settings_in(note->second), mine, line_.declared()), mine);
   }
 
   bool is_first() const { return transport_.rank() == 0; }

@@ -90,6 +90,22 @@ TEST(Checkpoints, of_a_run_without_an_end_are_named_where_its_model_or_summary_i
   EXPECT_FALSE(diverged.says("--resume")) << diverged.errors;
 }
 
+TEST(Checkpoints, of_a_run_with_other_settings_are_refused) {
+  const Place place;
+  const std::string easgd = "--communicator easgd --tau 3 --checkpoint-every 2 --max-steps 4 ";
+  expect_end(0, place.eave(quick(kTwo + easgd)));
+  const std::string longer = "--communicator easgd --tau 3 --max-steps 7 --log-every 2 --keep 1 --resume auto ";
+  for (const std::string other : {"--lr 0.03", "--tau 2", "--label-smoothing 0.1"}) {
+    place.run("sh -c 'rm -rf other copy; cp -r run copy'");
+    expect_end(0, place.eave(quick("--transport threads --ranks 2 --run-dir other " + easgd + other)));
+    place.run("sh -c 'rm -r copy/checkpoint; cp -r other/checkpoint copy'");
+    expect_end(78, place.eave(quick("--transport threads --ranks 2 --run-dir copy " + longer)),
+               {"copy/checkpoint/step-000004 is a checkpoint of another run: it was saved with " + other.substr(0, 5),
+                "and this run has ", "put this run's own checkpoints in its place"});
+  }
+  expect_end(0, place.eave(quick(kTwo + longer)));
+}
+
 TEST(Checkpoints, refuse_what_means_nothing) {
   const Place place;
   train_one_epoch(place);
