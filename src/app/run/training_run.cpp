@@ -22,6 +22,7 @@
 #include "base/files/directory_lock.h"
 #include "base/files/output_file.h"
 #include "base/host.h"
+#include "base/options/number_text.h"
 #include "base/printable.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_transfer.h"
@@ -288,7 +289,7 @@ class TrainingRun {
     const bool is_replaced = replaces();
     if (!lock_) lock_what_had_no_run();
     if (resumption_) {
-      reopen_run_directory(folder(), what_is_kept());
+      missing_lines_ = reopen_run_directory(folder(), what_is_kept()).missing;
     } else {
       if (is_replaced) checkpoint_directory_.clear();
       prepare_run_directory(folder(), is_replaced);
@@ -300,8 +301,10 @@ class TrainingRun {
 
   KeptLines what_is_kept() const {
     const TrainingPlan& plan = job_->plan();
-    return {resumption_->found.manifest.samples, plan.has_ended || plan.first_step == plan.steps,
-            metric_of(job_->parts().data)};
+    return {.samples = resumption_->found.manifest.samples,
+            .is_evaluated_again = plan.has_ended || plan.first_step == plan.steps,
+            .metric = metric_of(job_->parts().data),
+            .last_step = resumption_->found.manifest.step};
   }
 
   void announce() {
@@ -315,6 +318,10 @@ class TrainingRun {
     if (lock_ && lock_->former()) {
       warnings.push_back("--run-dir " + values_.text("run-dir") + ": took over the lock of a run that ended without " +
                          "freeing it (" + lock_->former()->describe() + ")");
+    }
+    if (missing_lines_ > 0) {
+      warnings.push_back("metrics.jsonl lacks " + count_text(missing_lines_, "step line") +
+                         " from before the checkpoint, because the disk was full or somebody cut the file");
     }
     if (!ranks_without_access_.empty()) {
       warnings.push_back(
@@ -367,6 +374,7 @@ class TrainingRun {
   OwnedCheckpointDirectory checkpoint_directory_;  // used by rank 0
   std::optional<Resumption> resumption_;
   std::vector<int> ranks_without_access_;
+  std::int64_t missing_lines_ = 0;  // step lines that the resumed run's metrics.jsonl lacks
   std::unique_ptr<TrainingJob> job_;
   std::unique_ptr<RunReporter> reporter_;
   bool has_place_ = true;        // the directory for results is still this run's

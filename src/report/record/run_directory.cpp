@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <map>
+#include <ranges>
 #include <string>
 #include <system_error>
 #include <variant>
@@ -23,6 +23,7 @@
 #include "report/record/config.h"
 #include "report/record/json.h"
 #include "report/record/json_fields.h"
+#include "report/record/missing_steps.h"
 #include "report/record/tensorboard.h"
 
 namespace eave {
@@ -142,25 +143,30 @@ class KeptReading {
         note(error);  // an incomplete last line is expected: the run ended while it was written
       }
     }
+    if (!parser_.header()) refuse_empty();
+    if (kept_.last_step > 0) tell_missing();
     return std::move(text_);
   }
 
-  // The settings in its last header; empty without a header.
-  std::map<std::string, std::string> config() const {
-    return parser_.header() ? parser_.header()->config : std::map<std::string, std::string>();
-  }
-
-  KeptRecord found() const {
-    return {evaluation_, parser_.header() ? static_cast<int>(parser_.header()->ranks.size()) : 0};
-  }
-
-  Metric metric() const { return parser_.header() ? parser_.header()->metric : kept_.metric; }
+  const HeaderLine& header() const { return *parser_.header(); }  // the last one
+  KeptRecord found() const { return {evaluation_, static_cast<int>(header().ranks.size()), missing_}; }
 
  private:
   void take(std::string_view line) {
     const MetricsLine taken = parser_.take(line);
     if (!damage_.empty()) refuse_damaged();
-    if (std::visit([this](const auto& each) { return is_kept(each); }, taken)) text_.append(line).push_back('\n');
+    if (!std::visit([this](const auto& each) { return is_kept(each); }, taken)) return;
+    if (std::holds_alternative<LostLines>(taken)) lost_.push_back(text_.size());
+    text_.append(line).push_back('\n');
+    if (const auto* const step = std::get_if<StepLine>(&taken)) steps_.take(*step);
+    if (const auto* const header = std::get_if<HeaderLine>(&taken); header && steps_.take(*header)) lost_.clear();
+  }
+
+  // Earlier lines of type "lost" also count steps that were taken again since, and a killed run wrote none.
+  void tell_missing() {
+    for (const std::size_t line : std::views::reverse(lost_)) text_.erase(line, text_.find('\n', line) + 1 - line);
+    missing_ = steps_.count(kept_.last_step);
+    if (missing_ > 0) text_ += to_line({{"type", "lost"}, {"lines", missing_}}) + "\n";
   }
 
   bool is_kept(const StepLine& line) const {
@@ -184,6 +190,12 @@ class KeptReading {
     damage_ = "line " + std::to_string(lines_.number()) + " is damaged: " + why_unreadable(error);
   }
 
+  [[noreturn]] void refuse_empty() const {
+    throw Error(ExitCode::kBadData, path_.string() +
+                                        ": it has no header, so somebody has emptied it. Restore the file from a copy, "
+                                        "or begin the run anew with --overwrite");
+  }
+
   [[noreturn]] void refuse_damaged() const {
     throw Error(ExitCode::kBadData, path_.string() + ": " + damage_ +
                                         ". Restore the file from a copy, or delete that line and lose its figures, "
@@ -196,6 +208,9 @@ class KeptReading {
   MetricsParser parser_;
   std::optional<EvaluationRecord> evaluation_;
   std::string text_, damage_;
+  MissingSteps steps_;
+  std::vector<std::size_t> lost_;  // where the lines of type "lost" begin in text_, since the count began
+  std::int64_t missing_ = 0;
 };
 
 }  // namespace
@@ -286,9 +301,9 @@ KeptRecord reopen_run_directory(const OutputFolder& run, const KeptLines& kept_l
   const fs::path file = run.path() / kMetrics;
   KeptReading reading(file, kept_lines);
   const std::string kept = reading.read();
-  require_config_of_run(run.path(), reading.config(), false);
-  if (reading.metric() != kept_lines.metric) {
-    throw Error(ExitCode::kBadData, file.string() + ": this run was judged by " + reading.metric().name +
+  require_config_of_run(run.path(), reading.header().config, false);
+  if (const Metric& metric = reading.header().metric; metric != kept_lines.metric) {
+    throw Error(ExitCode::kBadData, file.string() + ": this run was judged by " + metric.name +
                                         ", and this version of eave judges it by " + kept_lines.metric.name +
                                         ": go on with the version that began it, or train anew in another --run-dir");
   }
