@@ -83,6 +83,7 @@ struct TrainingPlan {
   bool has_other_files = false;  // with elastic_step: the samples may differ from those of the checkpoint
   bool has_ended = false;        // the run had already ended at first_step: only repeat what it does at its end
   CheckpointPlan checkpoints;
+  bool can_resume = true;                 // false: a run that leaves on request has to begin anew
   std::int64_t evaluate_every_steps = 0;  // 0 = only at the end
   // If above 0: as many evaluations as this, spread evenly over the run: over its time or bytes if these limit it, else
   // over its steps. The last is the one at the end.

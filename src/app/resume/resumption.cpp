@@ -128,6 +128,11 @@ void check_rollback(const OptionValues& values) {
     throw Error(ExitCode::kUsage,
                 "--on-nonfinite rollback goes back to checkpoints, and there will be none: give "
                 "--run-dir, without --checkpoint off");
+  if (asks_for_rollback(values) && values.has("replay"))
+    throw Error(
+        ExitCode::kUsage,
+        "--on-nonfinite rollback cannot be combined with --replay: a log covers a whole run; give --on-nonfinite "
+        "skip or abort");
 }
 
 Rollback::Rollback(Transport& transport, const OptionValues& values)

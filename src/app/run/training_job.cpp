@@ -152,6 +152,7 @@ void TrainingJob::plan_steps() {
   plan_.evaluates_workers = values_.flag("evaluate-workers");
   if (!plan_.evaluates_workers && !values_.has("evaluations") && evaluate_every == 0)
     refuse_option(values_, "evaluate-workers", "has no effect with --evaluate-every 0: leave it out");
+  plan_.can_resume = !values_.has("replay");
   plan_stop();
   if (resumption_) plan_resumption();
   plan_faults(values_, traits_, transport_.rank(), sampler_->ranks(), model_->parameter_size(), plan_);

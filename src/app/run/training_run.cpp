@@ -23,6 +23,7 @@
 #include "base/files/output_file.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
+#include "base/options/option_values.h"
 #include "base/printable.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_transfer.h"
@@ -57,6 +58,10 @@ void check_outputs(const OptionValues& values) {
     throw Error(ExitCode::kUsage, "--resume and --checkpoint off contradict each other; give one");
   }
   check_rollback(values);
+  // At the first start already: a job that leaves with 75 must not be refused when it is started again.
+  if (may_resume(values) && values.has("replay"))
+    refuse_option(values, "replay",
+                  "cannot be combined with --resume: a log covers a whole run; leave it out to go on in free order");
   refuse_output_among_data(values);
   if (values.flag("overwrite") && may_resume(values)) {
     throw Error(ExitCode::kUsage, "--overwrite and --resume contradict each other; give one");

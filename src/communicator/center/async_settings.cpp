@@ -28,10 +28,6 @@ void read_replay(const CommunicatorContext& context, AsyncSettings& settings) {
   if (context.values.given("async-order")) {
     refuse_option(context.values, "async-order", "has no effect with --replay, which gives the order");
   }
-  if (context.first_step > 0) {
-    refuse_option(context.values, "replay",
-                  "cannot be combined with --resume: a log covers a whole run; leave it out to go on in free order");
-  }
   std::filesystem::path path = context.values.text("replay");
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) path /= "exchanges.order";

@@ -175,7 +175,10 @@ class Loop {
     });
     const std::string where = "left on request after step " + std::to_string(progress.steps);
     if (!is_kept) throw AgreedError(ExitCode::kInputOutput, where + ", but its state could not be saved");
-    throw AgreedError(ExitCode::kLeftOnRequest, where + "; run it again with --resume auto to go on");
+    throw AgreedError(ExitCode::kLeftOnRequest,
+                      where + (plan_.can_resume ? "; run it again with --resume auto to go on"
+                                                : "; a replay cannot go on from there: run it again with --overwrite, "
+                                                  "from its beginning"));
   }
 
   void be_in(Section section, std::int64_t step) const {

@@ -91,6 +91,14 @@ TEST(AsynchronousRun, that_goes_on_leaves_no_order_of_its_first_part) {
   EXPECT_TRUE(std::filesystem::exists(place.path() / "run/exchanges.order"));
   expect_end(64, place.eave(free_run("--ranks 2 --epochs 2 --run-dir run --resume --replay run/exchanges.order")),
              {"to go on in free order"});
+  for (const std::string again : {"--resume auto", "--resume elastic"}) {
+    expect_end(64, place.eave(free_run("--ranks 2 --epochs 2 --run-dir new --replay run/exchanges.order " + again)),
+               {"--replay", "cannot be combined with --resume: a log covers a whole run"});
+  }
+  expect_end(
+      64,
+      place.eave(free_run("--ranks 2 --epochs 2 --run-dir new --replay run/exchanges.order --on-nonfinite rollback")),
+      {"--on-nonfinite rollback cannot be combined with --replay"});
   expect_end(0, place.eave(free_run("--ranks 2 --epochs 2 --run-dir run --resume")));
   EXPECT_FALSE(std::filesystem::exists(place.path() / "run/exchanges.order"));
 }

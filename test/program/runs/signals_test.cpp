@@ -92,6 +92,8 @@ TEST(Leaving, waits_in_a_replay_until_its_order_lets_all_ranks_stop) {
   ASSERT_TRUE(run.trains()) << run.says();
   run.signal(SIGTERM);
   EXPECT_EQ(run.code(), 75) << run.says();
+  expect_parts(run.says(), {"; a replay cannot go on from there: run it again with --overwrite, from its beginning"});
+  expect_end(0, place.eave(words + "--replay free/exchanges.order --run-dir run --overwrite"));
 }
 
 TEST(Leaving, by_a_second_ctrl_c_ends_at_once) {
