@@ -80,6 +80,10 @@ bool appears(const std::filesystem::path& file);
 // has no such directory. A rank that sees it late may be in the list.
 std::vector<int> find_ranks_without_access(Transport& transport, const std::filesystem::path& directory);
 
+// Removes the files that find_ranks_without_access left in `directory` a minute ago or earlier, when it was killed.
+// Call it on rank 0 while it holds the directory's lock.
+void remove_stale_marks(const OutputFolder& directory);
+
 // "2 of 4 ranks do not see --run-dir DIR on rank 0's host a, first rank 2 on b". `hosts` is the host of every rank.
 std::string describe_ranks_without_access(const std::vector<int>& without_access, const std::vector<std::string>& hosts,
                                           const std::string& directory);

@@ -17,12 +17,19 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kNoAccess = "no access";
+constexpr std::size_t kTokenDigits = 16;
 
 // Creates an empty file, which can be created even on a full disk; its name is the message. A file that is left behind
 // is not taken for a lock. If the file cannot be created, no rank sees it, and all checkpoints go through rank 0.
 void make_mark(const OutputPath& path) {
   FileCalls& calls = system_file_calls();
   const Descriptor file(calls.create(path, FileCalls::Existing::kRefuse));
+}
+
+bool is_mark(const std::string& name) {
+  const std::string begin = std::string(kRunLock) + ".";
+  return name.starts_with(begin) && name.size() == begin.size() + kTokenDigits &&
+         name.find_first_not_of("0123456789abcdef", begin.size()) == std::string::npos;
 }
 
 }  // namespace
@@ -63,6 +70,21 @@ std::vector<int> find_ranks_without_access(Transport& transport, const fs::path&
   if (is_first) remove_output(OutputFolder(directory) / name);
   std::istringstream ranks(transport.broadcast_text(without_access));
   return {std::istream_iterator<int>(ranks), std::istream_iterator<int>()};
+}
+
+// Compares times of the file system alone: the lock's owner touches it every 10 s. A younger mark may be of a job that
+// starts now.
+void remove_stale_marks(const OutputFolder& directory) {
+  constexpr std::chrono::minutes kAge{1};
+  std::error_code error;
+  const auto now = fs::last_write_time(directory.path() / kRunLock, error);
+  if (error) return;
+  int unread = 0;
+  for (const std::string& name : names_in(directory, unread)) {
+    if (!is_mark(name)) continue;
+    const auto made = fs::last_write_time(directory.path() / name, error);
+    if (!error && now - made > kAge) remove_output(directory / name);
+  }
 }
 
 std::string describe_ranks_without_access(const std::vector<int>& without_access, const std::vector<std::string>& hosts,

@@ -293,6 +293,7 @@ class TrainingRun {
     if (!values_.has("run-dir")) return;
     const bool is_replaced = replaces();
     if (!lock_) lock_what_had_no_run();
+    remove_stale_marks(directory_to_access(values_));
     if (resumption_) {
       missing_lines_ = reopen_run_directory(folder(), what_is_kept()).missing;
     } else {
