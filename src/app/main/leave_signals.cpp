@@ -1,5 +1,6 @@
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -11,19 +12,38 @@ namespace eave {
 namespace {
 
 std::atomic<bool> is_asked{false}, is_interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
+std::atomic<std::int64_t> first_sigterm{0};  // in milliseconds; 0: none has come
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free);
 
 void ask(int signal) {
   if (signal == SIGINT) is_interrupted = true;
   is_asked = true;
 }
 
-void handle(int signal, int flags) {
+void handle(int signal, int flags, void (*handler)(int) = ask) {
   struct sigaction action {};
-  action.sa_handler = ask;
+  action.sa_handler = handler;
   action.sa_flags = SA_RESTART | flags;
   sigemptyset(&action.sa_mask);
   sigaction(signal, &action, nullptr);
+}
+
+std::int64_t milliseconds_now() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{1000} * now.tv_sec + now.tv_nsec / 1'000'000;
+}
+
+// Launchers pass SIGTERM on to ranks that have heard it already. Only one that comes later ends the process at once.
+void ask_by_sigterm(int signal) {
+  constexpr std::int64_t kOfLaunchers = 2000;  // ms
+  const std::int64_t now = milliseconds_now();
+  std::int64_t first = 0;
+  if (first_sigterm.compare_exchange_strong(first, now)) return ask(signal);
+  if (now - first > kOfLaunchers) {
+    handle(signal, 0, SIG_DFL);
+    raise(signal);  // takes effect when this handler returns
+  }
 }
 
 bool is_ignored(int signal) {
@@ -53,7 +73,7 @@ const std::atomic<bool>& hear_sigusr1() {
 const std::atomic<bool>& ask_to_leave_by_signals() {
   static std::once_flag once;
   std::call_once(once, [] {
-    handle(SIGTERM, static_cast<int>(SA_RESETHAND));
+    handle(SIGTERM, 0, ask_by_sigterm);
     for (const int signal : {SIGINT, SIGHUP})
       if (!is_ignored(signal)) handle(signal, static_cast<int>(SA_RESETHAND));
   });

@@ -106,6 +106,24 @@ TEST(Leaving, by_a_second_ctrl_c_ends_at_once) {
   EXPECT_EQ(run.code(), 128 + SIGINT) << run.says();
 }
 
+TEST(Leaving, is_asked_for_by_one_sigterm_that_a_launcher_passes_on_twice) {
+  const Place place;
+  Started run(place, kLong + "--shape-compute 500ms");
+  ASSERT_TRUE(run.trains()) << run.says();
+  for (int i = 0; i < 3; ++i, std::this_thread::sleep_for(5ms)) run.signal(SIGTERM);
+  EXPECT_EQ(run.code(), 75) << run.says();
+}
+
+TEST(Leaving, by_a_second_sigterm_after_2_seconds_ends_at_once) {
+  const Place place;
+  Started run(place, kLong + "--shape-compute 60s");
+  ASSERT_TRUE(run.waits_for([&] { return !place.read("run/metrics.jsonl").empty(); })) << run.says();
+  run.signal(SIGTERM);
+  std::this_thread::sleep_for(2100ms);
+  run.signal(SIGTERM);
+  EXPECT_EQ(run.code(), 128 + SIGTERM) << run.says();
+}
+
 TEST(Leaving, without_checkpoints_is_no_more_than_ending) {
   const Place place;
   Started run(place, quick("--epochs 100000 --evaluate-every 1000 --run-dir run --checkpoint off"));
