@@ -161,6 +161,12 @@ const GivenState& state_of(const std::vector<GivenState>& given, int rank) {
                                     "number, give every rank all of them");
 }
 
+// Without a slash at its end, so that its parent is the folder that contains it.
+fs::path place_of(const fs::path& directory) {
+  if (directory.empty()) throw Error(ExitCode::kUsage, "the directory to save to has no name");
+  return (fs::absolute(directory) / "").parent_path();
+}
+
 // Whether another rank sees the directory that rank 0 has just made.
 bool sees(const fs::path& directory) {
   constexpr std::chrono::seconds kLongest{3};
@@ -243,9 +249,11 @@ SavedStates unpack_states(Transport& transport, const std::vector<std::string_vi
   return saved;
 }
 
-void save_checkpoint(Transport& transport, const fs::path& directory, const TakenState& state, std::int64_t kept,
+void save_checkpoint(Transport& transport, const fs::path& named, const TakenState& state, std::int64_t kept,
                      SaveLock& lock) {
   FileCalls& calls = system_file_calls();
+  fs::path directory;
+  agree(transport, [&] { directory = place_of(named); });
   const OutputFolder folder(directory);
   const OutputFolder partial = partial_folder(folder, state.header.progress.steps);
   const bool is_first = transport.rank() == 0;

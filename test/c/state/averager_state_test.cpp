@@ -157,6 +157,43 @@ TEST_P(ElasticAveragers, keep_the_consensus_and_the_ranks_that_stay) {
 INSTANTIATE_TEST_SUITE_P(Of, ElasticAveragers, testing::ValuesIn(communicator_names(2)),
                          [](const auto& test) { return identifier(test.param); });
 
+// The folder in which the process works, until this object ends.
+class WorkingFolder {
+ public:
+  explicit WorkingFolder(const std::filesystem::path& folder) : former_(std::filesystem::current_path()) {
+    std::filesystem::current_path(folder);
+  }
+  ~WorkingFolder() { std::filesystem::current_path(former_); }
+
+ private:
+  std::filesystem::path former_;
+};
+
+TEST(SavingAverager, takes_a_folder_by_its_name_alone_and_with_a_slash_behind_it) {
+  const TemporaryDirectory temporary;
+  const WorkingFolder here(temporary.path());
+  for (const std::filesystem::path name : {"bare", "slash/", "./dot", "deep/er/"}) {
+    SCOPED_TRACE(name);
+    const FormerRanks former = save_on_ranks("communicator=easgd tau=3 lr=0.1", 2, name);
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      QuadraticLoop loop(transport, "communicator=easgd tau=3 lr=0.1");
+      EXPECT_TRUE(loop.averager.load(name));
+      EXPECT_EQ(loop.consensus(), former.consensus);
+      loop.averager.finish();
+    });
+    EXPECT_TRUE(std::filesystem::is_directory(temporary.path() / name));
+  }
+}
+
+TEST(SavingAverager, refuses_a_folder_without_a_name) {
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    QuadraticLoop loop(transport, "communicator=easgd tau=3 lr=0.1");
+    loop.step();
+    expect_thrown<AgreedError>(ExitCode::kUsage, "has no name", [&] { loop.averager.save("", "", 1); });
+    loop.averager.finish();
+  });
+}
+
 // Opens an averager on two ranks with these options. Each rank restores the states that `choose` returns for its rank.
 void expect_states_refused(const std::string& options, ExitCode code, const std::string& words,
                            const std::function<std::vector<std::string_view>(int)>& choose) {
