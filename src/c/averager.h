@@ -114,8 +114,8 @@ class Averager {
   ExchangeReport exchanges() const { return communicator_->report(); }
   int ranks() const { return workers_; }
   std::string device_name() const { return replica_.device->name(); }
-  // The options in force, and those of them that somebody gave, as names and texts.
-  std::vector<std::pair<std::string, std::string>> settings() const { return options_.settings(); }
+  // The options in force with the hash of the method's plug-in, and the options that somebody gave, as names and texts.
+  std::vector<std::pair<std::string, std::string>> settings() const;
   std::vector<std::pair<std::string, std::string>> given_settings() const;
 
   // The observer is not owned, and there is one at a time; nullptr: none. It is told when this object ends.

@@ -45,6 +45,12 @@ double Averager::distance_from(ConstSlice center) {
   return length > 0 ? std::sqrt(difference / length) : 0;
 }
 
+std::vector<std::pair<std::string, std::string>> Averager::settings() const {
+  std::vector<std::pair<std::string, std::string>> settings = options_.settings();
+  if (options_.plugin) settings.emplace_back("plugin-file", options_.plugin->file_hash);
+  return settings;
+}
+
 std::vector<std::pair<std::string, std::string>> Averager::given_settings() const {
   std::vector<std::pair<std::string, std::string>> given;
   for (const auto& setting : options_.settings())

@@ -170,6 +170,7 @@ AveragerOptions parse_averager_options(const std::string& options) {
   const Given given = parse(options);
   AveragerOptions parsed;
   parsed.kind = &kind_in(given);
+  if (const Plugin* plugin = plugin_of(parsed.kind->name)) parsed.plugin = *plugin;
   parsed.values = values_of(*parsed.kind, given);
   refuse_without_effect(*parsed.kind, parsed.values);
   refuse_of_trainer(parsed.values);

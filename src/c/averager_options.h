@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "communicator/support/plugin.h"
 #include "eave/communicator.h"
 #include "eave/options.h"
 
@@ -14,6 +16,7 @@ namespace eave {
 struct AveragerOptions {
   const CommunicatorKind* kind = nullptr;
   OptionValues values;
+  std::optional<Plugin> plugin;  // that brought the method; nullopt: the method is eave's own
   // As CommunicatorContext::settings.
   std::vector<std::pair<std::string, std::string>> settings() const;
 };

@@ -1,7 +1,5 @@
 #include "app/main/plugins.h"
 
-#include <algorithm>
-
 #include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "app/options/option_sources.h"
@@ -71,8 +69,8 @@ void require_loaded(const OptionValues& values) {
 
 std::string plugin_hash(const OptionValues& values) {
   if (values.entries().find("communicator") == values.entries().end()) return "";
-  const auto found = std::ranges::find(loaded_plugins(), values.text("communicator"), &Plugin::method);
-  return found == loaded_plugins().end() ? "" : found->file_hash;
+  const Plugin* plugin = plugin_of(values.text("communicator"));
+  return plugin ? plugin->file_hash : "";
 }
 
 }  // namespace eave

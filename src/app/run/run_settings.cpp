@@ -15,6 +15,8 @@
 namespace eave {
 namespace {
 
+constexpr const char* kPluginFile = "plugin-file";  // no option, but the hash of a file
+
 std::set<std::string> words_in(const std::string& text) {
   std::istringstream words(text);
   return {std::istream_iterator<std::string>(words), {}};
@@ -58,7 +60,8 @@ std::map<std::string, std::string> settings_of_rank(const std::string& command, 
                                                     const OptionValues& values, const std::string& without) {
   std::map<std::string, std::string> settings{{"command", command}};
   for (const auto& [name, value] : line.config_in_force(values)) {
-    if (!options_of_files().contains(name) && name != without) settings["--" + name] = value;
+    if (options_of_files().contains(name) || name == without) continue;
+    settings[name == kPluginFile ? "the plug-in file" : "--" + name] = value;
   }
   return settings;
 }
@@ -112,6 +115,11 @@ void require_same_settings(const std::map<std::string, std::string>& saved,
                            const std::map<std::string, std::string>& mine) {
   const auto difference = find_difference(saved, mine, changeable());
   if (!difference) return;
+  if (difference->name == kPluginFile)
+    throw Error(ExitCode::kConfiguration, "--resume: the plug-in " + printable(setting_in(mine, "plugin", "file")) +
+                                              " has changed since the run began (hash " + printable(difference->saved) +
+                                              ", now " + difference->mine +
+                                              "); resume with the file that the run began with");
   throw Error(ExitCode::kConfiguration, "--resume: the run was started with --" + printable(difference->name) + " " +
                                             printable(difference->saved) + ", now it is " + difference->mine +
                                             "; resume with the settings in config.json");

@@ -31,6 +31,17 @@ std::string in_words(const std::string& name, const std::string& text) {
   return name + "=" + (text.empty() ? "(none)" : text);
 }
 
+constexpr const char* kPluginFile = "plugin-file";  // the hash of the plug-in that brings the method
+
+// States from before 2026-12-01 have no such hash.
+void refuse_other_plugin(const Plugin& plugin, const SavedStates& saved) {
+  const auto before = saved.manifest.identity.find(kPluginFile);
+  if (before == saved.manifest.identity.end() || before->second == plugin.file_hash) return;
+  throw Error(ExitCode::kConfiguration,
+              "the plug-in " + plugin.path + " has changed since this state was saved (hash " + before->second +
+                  ", now " + plugin.file_hash + "); go on with the file that it was saved with, or begin anew");
+}
+
 }  // namespace
 
 std::map<std::string, std::string> Averager::identity() const {
@@ -39,6 +50,7 @@ std::map<std::string, std::string> Averager::identity() const {
                                                  {"parameters", std::to_string(size())}};
   for (const auto& [name, entry] : options_.values.entries())
     if (!may_change(name, options_.values)) identity[name] = entry.text;
+  if (options_.plugin) identity[kPluginFile] = options_.plugin->file_hash;
   return identity;
 }
 
@@ -139,7 +151,7 @@ void Averager::refuse_other_job(const SavedStates& saved) const {
   for (const auto& [name, mine] : identity) names.push_back(name);
   for (const std::string& name : names) {
     const bool is_of_groups = name == "groups" || name.starts_with("global-");
-    if (name == "ranks" || (is_elastic && is_of_groups)) continue;
+    if (name == "ranks" || name == kPluginFile || (is_elastic && is_of_groups)) continue;
     const auto found = saved.manifest.identity.find(name);
     const std::string before = found == saved.manifest.identity.end() ? "" : found->second, mine = identity.at(name);
     if (before == mine) continue;
@@ -147,6 +159,7 @@ void Averager::refuse_other_job(const SavedStates& saved) const {
                                               ", and this averager has " + in_words(name, mine) +
                                               "; go on with what it was saved with, or begin anew");
   }
+  if (options_.plugin) refuse_other_plugin(*options_.plugin, saved);
 }
 
 // Makes the communicator anew, because some methods count exchanges from the step at which a run goes on.

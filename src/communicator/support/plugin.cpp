@@ -95,4 +95,9 @@ const Plugin& load_plugin(const std::string& path) {
 
 const std::vector<Plugin>& loaded_plugins() { return plugins(); }
 
+const Plugin* plugin_of(const std::string& method) {
+  const auto found = std::ranges::find(plugins(), method, &Plugin::method);
+  return found == plugins().end() ? nullptr : &*found;
+}
+
 }  // namespace eave

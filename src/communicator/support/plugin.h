@@ -23,5 +23,7 @@ struct Plugin {
 const Plugin& load_plugin(const std::string& path);
 
 const std::vector<Plugin>& loaded_plugins();
+// The plug-in that brought this method; nullptr: the method is eave's own.
+const Plugin* plugin_of(const std::string& method);
 
 }  // namespace eave

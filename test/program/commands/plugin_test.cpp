@@ -96,7 +96,7 @@ TEST(PluginOfProgram, another_file_does_not_go_on_with_a_run) {
   const std::string words = "--run-dir run --communicator sign-vote --plugin ";
   expect_end(0, place.eave(quick(words + kSignVote)));
   expect_end(0, place.eave(quick("--epochs 2 --resume " + words + "moved.so")));
-  expect_end(78, place.eave(quick("--epochs 3 --resume " + words + "other.so")), {"plugin-file"});
+  expect_end(78, place.eave(quick("--epochs 3 --resume " + words + "other.so")), {"--resume: the plug-in other.so has changed since the run began", "resume with the file"});
 }
 
 TEST(PluginOfProgram, stands_as_a_comment_in_a_printed_configuration) {
@@ -115,7 +115,7 @@ TEST(PluginOfProgram, has_to_be_the_same_on_all_ranks) {
   expect_end(78,
              place.run(mpirun(1) + " " + program() + " " + words + kSignVote + " : -np 1 " + program() + " " + words +
                        "other.so"),
-             {"--plugin-file is "});
+             {"the plug-in file is "});
 }
 
 }  // namespace
