@@ -76,8 +76,8 @@ int eave_interface(void);
 int eave_start(const char* transport);
 int eave_rank(void); /* from 0; -1 before eave_start */
 int eave_size(void); /* number of ranks; 0 before eave_start */
-/* Leaves the job; no averager may be open. Waits for the other ranks without a limit, as they may still evaluate and
- * save. */
+/* Leaves the job. Returns EAVE_USAGE if an averager is open: close it first. Waits for the other ranks without a limit,
+ * as they may still evaluate and save. */
 int eave_stop(void);
 /* Ends all ranks with this exit code, because this rank cannot go on. Not collective; any thread may call it. Returns
  * only if there is no other rank. */
@@ -229,8 +229,11 @@ int eave_save(eave_averager* averager, const char* directory, const void* caller
  * `former` to EAVE_NO_CHECKPOINT and does nothing. */
 int eave_load(eave_averager* averager, const char* directory, int* former, const void** caller, size_t* caller_bytes);
 
-/* Ends the method on all ranks, and frees the averager. */
+/* Ends the method on all ranks, and frees the averager. Functions that get it afterwards return EAVE_USAGE. */
 int eave_close(eave_averager* averager);
+/* Not collective. Leaves the averager alone, after an error that keeps this rank from closing it together with the
+ * other ranks. Its memory is not freed, and its vectors must stay, because an exchange may be under way. */
+int eave_abandon(eave_averager* averager);
 
 /* Asks all ranks to leave the job together. Not collective: any rank, any thread and any signal handler may call it. In
  * the next milliseconds the ranks agree on a step that none of them has ended yet. When eave_after_update has ended

@@ -1,8 +1,11 @@
 // What eave.h calls eave_averager, for the sources that implement it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "c/averager.h"
@@ -15,10 +18,38 @@ struct eave_averager {
 
 namespace eave {
 
+// The handles that a program has from the library and may still use. Any thread may call it. It cannot tell a handle
+// that was freed from a later one at the same address.
+class OpenHandles {
+ public:
+  void add(const void* handle) {
+    const std::lock_guard lock(mutex_);
+    open_.insert(handle);
+  }
+  void remove(const void* handle) {
+    const std::lock_guard lock(mutex_);
+    open_.erase(handle);
+  }
+  bool contains(const void* handle) const {
+    const std::lock_guard lock(mutex_);
+    return open_.contains(handle);
+  }
+  std::int64_t count() const {
+    const std::lock_guard lock(mutex_);
+    return std::ssize(open_);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<const void*> open_;
+};
+
 // Does the work in the session's thread; an exception becomes a code and the message of eave_error. `call`: set if all
 // ranks do this work in the same order. Throws nothing.
 int call_in_session(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work);
 // The same for work that needs no session.
 int call_here(const std::function<void()>& work);
+// Throws Error(kUsage) if it is a null pointer, or if eave_close has freed it.
+void require_open(const eave_averager* averager);
 
 }  // namespace eave

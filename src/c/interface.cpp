@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/options/number_text.h"
 #include "c/averager.h"
 #include "c/averager_handle.h"
 #include "c/session.h"
@@ -42,13 +43,18 @@ int code_of(const std::function<void()>& call) {
 
 using Function = eave::InterfaceCall::Function;
 
-// `call`: set if all ranks do this work in the same order. `here`: in this thread, not in the session's.
-int in_session(const std::optional<eave::InterfaceCall>& call, const std::function<void(Transport&)>& work,
-               bool here = false) {
+eave::OpenHandles open_averagers;
+
+void require_session() {
+  if (!session)
+    throw Error(ExitCode::kUsage, "call eave_start first; after eave_stop, a process cannot join a job again");
+}
+
+// `call`: set if all ranks do this work in the same order.
+int in_session(const std::optional<eave::InterfaceCall>& call, const std::function<void(Transport&)>& work) {
   return code_of([&] {
-    if (!session)
-      throw Error(ExitCode::kUsage, "call eave_start first; after eave_stop, a process cannot join a job again");
-    here ? session->run_here(call, work) : session->run(call, work);
+    require_session();
+    session->run(call, work);
   });
 }
 
@@ -56,21 +62,35 @@ int in_session(Function function, const std::function<void(Transport&)>& work) {
   return in_session(eave::InterfaceCall{function, 0}, work);
 }
 
+using AveragerWork = std::function<void(eave::Averager&)>;
+using CallOfAverager = std::function<std::optional<eave::InterfaceCall>(const eave::Averager&)>;
+
+// `here`: in this thread, not in the session's, unless the averager is on a GPU.
+int in_session(const CallOfAverager& call_of, eave_averager* averager, const AveragerWork& work, bool here = false) {
+  return code_of([&] {
+    require_session();
+    eave::require_open(averager);
+    eave::Averager& own = averager->averager;
+    const std::optional<eave::InterfaceCall> call = call_of(own);
+    const auto on_own = [&](Transport&) { work(own); };
+    here && !own.is_on_gpu() ? session->run_here(call, on_own) : session->run(call, on_own);
+  });
+}
+
 // Some methods let ranks be in different steps. Then only the beginning of the first step is a numbered call.
-int in_session(Function function, eave_averager* averager, const std::function<void(eave::Averager&)>& work) {
+int in_session(Function function, eave_averager* averager, const AveragerWork& work) {
   const bool is_step = function == Function::kStep;
-  std::optional<eave::InterfaceCall> call;
-  if (averager) {
-    const eave::Averager& own = averager->averager;
-    call = {function, own.steps() + (is_step ? 1 : 0), !is_step || own.needs_equal_steps() || own.begins_to_serve()};
-  }
-  return in_session(
-      call,
-      [&](Transport&) {
-        if (!averager) throw Error(ExitCode::kUsage, "averager is a null pointer");
-        work(averager->averager);
-      },
-      is_step && averager && !averager->averager.is_on_gpu());
+  const auto call_of = [&](const eave::Averager& own) -> std::optional<eave::InterfaceCall> {
+    return eave::InterfaceCall{function, own.steps() + (is_step ? 1 : 0),
+                               !is_step || own.needs_equal_steps() || own.begins_to_serve()};
+  };
+  return in_session(call_of, averager, work, is_step);
+}
+
+std::optional<eave::InterfaceCall> call_alone(const eave::Averager&) { return std::nullopt; }
+
+int on_one_rank(eave_averager* averager, const AveragerWork& work, bool here = false) {
+  return in_session(call_alone, averager, work, here);
 }
 
 // Collective: copies rank 0's bytes to all ranks, in pieces of 4 MiB. `count` is the same on all ranks.
@@ -91,6 +111,8 @@ void hand_out(const std::string& bytes, const void** begin, size_t* count) {
   *count = bytes.size();
 }
 
+bool is_open(const eave_averager* averager) { return open_averagers.contains(averager); }
+
 // Throws Error(kUsage) if a pointer that the call needs is null.
 void require(const void* pointer, const char* what) {
   if (!pointer) throw Error(ExitCode::kUsage, std::string(what) + " is a null pointer");
@@ -100,6 +122,12 @@ void require(const void* pointer, const char* what) {
 
 int eave::call_in_session(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work) {
   return in_session(call, work);
+}
+
+void eave::require_open(const eave_averager* averager) {
+  require(averager, "averager");
+  if (!open_averagers.contains(averager))
+    throw Error(ExitCode::kUsage, "this averager is closed; open a new one, on all ranks");
 }
 
 int eave::call_here(const std::function<void()>& work) { return code_of(work); }
@@ -122,6 +150,8 @@ int eave_size() { return session ? session->size() : 0; }
 int eave_stop() {
   return code_of([] {
     if (!session) return;
+    if (const std::int64_t open = open_averagers.count(); open > 0)
+      throw Error(ExitCode::kUsage, "close " + eave::count_text(open, "averager") + " first, on all ranks");
     session->close();
     session = nullptr;
   });
@@ -137,16 +167,17 @@ int eave_open(const char* options, float* parameters, float* gradients, size_t c
       if (count == 0) throw Error(ExitCode::kUsage, "a model without parameters: give at least one");
     });
     *averager = new eave_averager{{transport, options, {parameters, count}, {gradients, count}}};
+    open_averagers.add(*averager);
     if (const auto limit = (*averager)->averager.limit()) session->set_limit(eave::limit_from(*limit, "the options"));
   });
 }
 
 const char* eave_description(const eave_averager* averager) {
-  return averager ? averager->averager.description().c_str() : "";
+  return is_open(averager) ? averager->averager.description().c_str() : "";
 }
 
 unsigned eave_traits(const eave_averager* averager) {
-  if (!averager) return 0;
+  if (!is_open(averager)) return 0;
   const eave::CommunicatorTraits& traits = averager->averager.traits();
   unsigned facts = 0;
   if (traits.averages_gradients) facts |= EAVE_AVERAGES_GRADIENTS;
@@ -157,14 +188,13 @@ unsigned eave_traits(const eave_averager* averager) {
 }
 
 int64_t eave_steps_left_out(const eave_averager* averager) {
-  return averager ? averager->averager.steps_left_out() : 0;
+  return is_open(averager) ? averager->averager.steps_left_out() : 0;
 }
 
 int eave_look_ahead(eave_averager* averager, const float* velocity, double factor) {
-  return in_session(std::nullopt, [&](Transport&) {
-    require(averager, "averager");
+  return on_one_rank(averager, [&](eave::Averager& own) {
     require(velocity, "velocity");
-    averager->averager.look_ahead({{velocity, averager->averager.size()}, static_cast<float>(factor)});
+    own.look_ahead({{velocity, own.size()}, static_cast<float>(factor)});
   });
 }
 
@@ -174,26 +204,19 @@ int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_ev
 }
 
 int eave_gradient_ready(eave_averager* averager, size_t first, size_t count) {
-  const bool here = averager && !averager->averager.is_on_gpu();
-  return in_session(
-      std::nullopt,
-      [&](Transport&) {
-        require(averager, "averager");
-        averager->averager.gradient_ready(first, count);
-      },
-      here);
+  return on_one_rank(
+      averager, [&](eave::Averager& own) { own.gradient_ready(first, count); }, true);
 }
 
 int eave_begin_joined_step(eave_averager* averager, int64_t samples, double* numbers, size_t count, int* begins) {
-  std::optional<eave::InterfaceCall> call;
-  if (averager)
-    call = {Function::kJoin, averager->averager.steps() + 1, averager->averager.is_collective_with(samples)};
-  return in_session(call, [&](Transport&) {
-    require(averager, "averager");
+  const auto call_of = [&](const eave::Averager& own) -> std::optional<eave::InterfaceCall> {
+    return eave::InterfaceCall{Function::kJoin, own.steps() + 1, own.is_collective_with(samples)};
+  };
+  return in_session(call_of, averager, [&](eave::Averager& own) {
     require(numbers, "numbers");
     require(begins, "begins");
     bool leaves = session->leaving().is_leaving();
-    *begins = averager->averager.begin_joined_step(samples, {numbers, count}, leaves) ? 1 : 0;
+    *begins = own.begin_joined_step(samples, {numbers, count}, leaves) ? 1 : 0;
     if (*begins == 0 && leaves) session->leaving().leave();
   });
 }
@@ -227,15 +250,14 @@ int eave_before_update_from(eave_averager* averager, double loss_sum, const floa
 
 int eave_gradients_ready(eave_averager* averager, const float* const* gradients, const size_t* counts, size_t tensors,
                          size_t first) {
-  return in_session(
-      std::nullopt,
-      [&](Transport&) {
-        require(averager, "averager");
+  return on_one_rank(
+      averager,
+      [&](eave::Averager& own) {
         require(gradients, "gradients");
         require(counts, "counts");
-        averager->averager.gradients_ready({{gradients, tensors}, {counts, tensors}}, first);
+        own.gradients_ready({{gradients, tensors}, {counts, tensors}}, first);
       },
-      averager && !averager->averager.is_on_gpu());
+      true);
 }
 
 int eave_after_update(eave_averager* averager) {
@@ -282,11 +304,10 @@ int eave_require_same(const char* text) {
 }
 
 int eave_spent_by(eave_averager* averager, eave_spent* spent) {
-  return in_session(std::nullopt, [&](Transport&) {
-    require(averager, "averager");
+  return on_one_rank(averager, [&](eave::Averager& own) {
     require(spent, "spent");
-    const eave::TransportCounters counters = averager->averager.counters();
-    *spent = {averager->averager.seconds_waiting(), counters.bytes, counters.calls};
+    const eave::TransportCounters counters = own.counters();
+    *spent = {own.seconds_waiting(), counters.bytes, counters.calls};
   });
 }
 
@@ -302,11 +323,21 @@ int eave_close(eave_averager* averager) {
   if (!averager) return 0;
   return in_session(Function::kClose, averager, [averager](eave::Averager& own) {
     const std::unique_ptr<eave_averager> owned(averager);
+    open_averagers.remove(averager);
     own.finish();
   });
 }
 
-int64_t eave_steps(const eave_averager* averager) { return averager ? averager->averager.steps() : 0; }
+int eave_abandon(eave_averager* averager) {
+  if (!averager) return 0;
+  return code_of([&] {
+    require_session();
+    eave::require_open(averager);
+    open_averagers.remove(averager);
+  });
+}
+
+int64_t eave_steps(const eave_averager* averager) { return is_open(averager) ? averager->averager.steps() : 0; }
 
 int eave_state(eave_averager* averager, const void* caller, size_t caller_bytes, const void** state, size_t* bytes) {
   return in_session(Function::kState, averager, [&](eave::Averager& own) {

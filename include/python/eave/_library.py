@@ -110,7 +110,7 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "run_evaluate_workers": [pointer, number, number, *3 * [ctypes.POINTER(number)]],
         "mean_of_workers": [pointer, floats],
         "run_fail": [pointer, ctypes.c_int, text], "run_check": [text],
-        "spent_by": [pointer, ctypes.POINTER(Spent)], "close": [pointer],
+        "spent_by": [pointer, ctypes.POINTER(Spent)], "close": [pointer], "abandon": [pointer],
         "steps": [pointer], "state": [pointer, pointer, size, ctypes.POINTER(pointer), ctypes.POINTER(size)],
         "restore": [pointer, pointer, pointer, size, flag, ctypes.POINTER(pointer), ctypes.POINTER(size)],
         "save": [pointer, text, pointer, size, ctypes.c_int64],

@@ -201,6 +201,7 @@ class Method:
                 pass  # the exception that left the block says more
             return
         self._last_facts = self._facts()
+        job.library.eave_abandon(self._handle)
         self._handle, self._why_closed = None, f", since {kind.__name__} left its block"
         _kept.append(self._vectors_in_use())
         self._let_go()

@@ -21,6 +21,20 @@ void require_run(const void* pointer, const char* what) {
   if (!pointer) throw eave::Error(eave::ExitCode::kUsage, std::string(what) + " is a null pointer");
 }
 
+eave::OpenHandles open_runs;
+
+eave::RunRecorder& recorder_of(eave_run* run) {
+  require_run(run, "run");
+  if (!open_runs.contains(run)) throw eave::Error(eave::ExitCode::kUsage, "this run is closed");
+  return run->recorder;
+}
+
+std::unique_ptr<eave_run> take_run(eave_run* run) {
+  recorder_of(run);
+  open_runs.remove(run);
+  return std::unique_ptr<eave_run>(run);
+}
+
 std::optional<eave::ModelScore> score_at(const double* numbers) {
   if (!numbers) return std::nullopt;
   return eave::ModelScore{numbers[0], numbers[1]};
@@ -36,41 +50,37 @@ int eave_run_open(const char* directory, const char* settings, eave_averager* av
   return for_all_ranks(RunFunction::kRunOpen, [&](Transport& transport) {
     require_run(directory, "directory");
     require_run(settings, "settings");
-    require_run(averager, "averager");
+    eave::require_open(averager);
     require_run(run, "run");
     *run = new eave_run{{transport, averager->averager, directory, settings}};
+    open_runs.add(*run);
   });
 }
 
 int eave_run_loss(eave_run* run, double loss) {
-  return eave::call_here([&] {
-    require_run(run, "run");
-    run->recorder.set_loss(loss);
-  });
+  return eave::call_here([&] { recorder_of(run).set_loss(loss); });
 }
 
 int eave_run_evaluate(eave_run* run, double loss, double score, const double* validation) {
   return for_all_ranks(RunFunction::kRunEvaluate, [&](Transport& transport) {
-    require_run(run, "run");
-    run->recorder.evaluate(transport, {{loss, score}, score_at(validation), {}, {}});
+    recorder_of(run).evaluate(transport, {{loss, score}, score_at(validation), {}, {}});
   });
 }
 
 int eave_run_evaluate_workers(eave_run* run, double loss, double score, const double* validation, const double* mean,
                               const double* own) {
   return for_all_ranks(RunFunction::kRunEvaluate, [&](Transport& transport) {
-    require_run(run, "run");
     require_run(mean, "mean");
     require_run(own, "own");
-    run->recorder.evaluate(transport, {{loss, score}, score_at(validation), score_at(mean), score_at(own)});
+    recorder_of(run).evaluate(transport, {{loss, score}, score_at(validation), score_at(mean), score_at(own)});
   });
 }
 
 int eave_run_close(eave_run* run) {
   if (!run) return 0;
   return for_all_ranks(RunFunction::kRunClose, [run](Transport& transport) {
-    run->recorder.close(transport);
-    delete run;
+    recorder_of(run).close(transport);
+    take_run(run);
   });
 }
 
@@ -88,7 +98,7 @@ int eave_run_check(const char* directory) {
 int eave_run_fail(eave_run* run, int code, const char* message) {
   if (!run) return 0;
   return eave::call_in_session(std::nullopt, [&](Transport&) {
-    const std::unique_ptr<eave_run> owned(run);
+    const std::unique_ptr<eave_run> owned = take_run(run);
     require_run(message, "message");
     run->recorder.fail({static_cast<eave::ExitCode>(code), message});
   });
