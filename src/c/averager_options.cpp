@@ -6,6 +6,7 @@
 #include "base/files/user_path.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
+#include "base/options/spelling.h"
 #include "communicator/support/compression.h"
 #include "communicator/support/plugin.h"
 #include "eave/agreement.h"
@@ -43,9 +44,13 @@ Given parse(const std::string& options) {
   return given;
 }
 
+std::string text_in(const Given& given, const std::string& name, const std::string& otherwise) {
+  const auto found = std::ranges::find(given, name, &Given::value_type::first);
+  return found == given.end() ? otherwise : found->second;
+}
+
 const CommunicatorKind& kind_in(const Given& given) {
-  const auto found = std::ranges::find(given, std::string("communicator"), &Given::value_type::first);
-  return find_kind(communicator_kinds(), found == given.end() ? "allreduce" : found->second);
+  return find_kind(communicator_kinds(), text_in(given, "communicator", "allreduce"));
 }
 
 std::vector<OptionSpec> options_of_loop(const CommunicatorKind& kind) {
@@ -82,12 +87,53 @@ void declare_compression(const Given& given, OptionValues& values) {
   values.declare(compression);
 }
 
+// "easgd, gossip": the members of a family that have this option.
+template <typename Kind>
+std::string members_with(const std::vector<Kind>& kinds, const std::string& option) {
+  std::vector<std::string> members;
+  for (const Kind& kind : kinds)
+    if (std::ranges::find(kind.options, option, &OptionSpec::name) != kind.options.end()) members.push_back(kind.name);
+  return comma_list(members);
+}
+
+std::string methods_that_compress() {
+  std::vector<std::string> methods;
+  for (const CommunicatorKind& kind : communicator_kinds())
+    if (kind.traits.compresses) methods.push_back(kind.name);
+  return comma_list(methods);
+}
+
+// Refuses an option of other methods or codecs, in the words of `eave train`.
+void refuse_of_others(const std::string& name, const CommunicatorKind& kind, const Given& given) {
+  const std::string compression = compression_option().name, codecs = members_with(codec_kinds(), name);
+  std::string chosen = "communicator=" + kind.name, owners = members_with(communicator_kinds(), name);
+  if (!codecs.empty() && kind.traits.compresses) {
+    chosen = compression + "=" + text_in(given, compression, "none");
+    owners = codecs;
+  } else if (!codecs.empty() || name == compression) {
+    owners = methods_that_compress();
+  }
+  if (owners.empty()) return;
+  throw Error(ExitCode::kUsage, name + " has no effect with " + chosen + "; it belongs to " + owners);
+}
+
+// The bounds are those of `eave train`, but a schedule may begin with a rate of 0.
+void refuse_out_of_bounds(const OptionValues& values) {
+  real_in(values, "lr", 0, 1e6);
+  real_in(values, "momentum", 0, 1);
+  real_in(values, "weight-decay", 0, 1e6);
+}
+
 OptionValues values_of(const CommunicatorKind& kind, const Given& given) {
   OptionValues values;
   for (const OptionSpec& option : options_of_loop(kind)) values.declare(option);
   for (const OptionSpec& option : kind.options) values.declare(option);
   if (kind.traits.compresses) declare_compression(given, values);
-  for (const auto& [name, text] : given) values.set(name, text, kSource);
+  for (const auto& [name, text] : given) {
+    if (!values.entries().contains(name)) refuse_of_others(name, kind, given);
+    values.set(name, text, kSource);
+  }
+  refuse_out_of_bounds(values);
   return values;
 }
 

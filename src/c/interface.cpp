@@ -1,6 +1,7 @@
 // Implements eave.h. The session's thread does the work of each function, and exceptions become a code and a message.
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -113,6 +114,13 @@ void hand_out(const std::string& bytes, const void** begin, size_t* count) {
 
 bool is_open(const eave_averager* averager) { return open_averagers.contains(averager); }
 
+// Averaging one of the vectors would destroy the other one.
+void refuse_overlap(const float* parameters, const float* gradients, std::size_t count) {
+  const std::less<const float*> lies_before;
+  if (lies_before(parameters, gradients + count) && lies_before(gradients, parameters + count))
+    throw Error(ExitCode::kUsage, "parameters and gradients overlap; give each of them memory of its own");
+}
+
 // Throws Error(kUsage) if a pointer that the call needs is null.
 void require(const void* pointer, const char* what) {
   if (!pointer) throw Error(ExitCode::kUsage, std::string(what) + " is a null pointer");
@@ -165,6 +173,7 @@ int eave_open(const char* options, float* parameters, float* gradients, size_t c
       require(gradients, "gradients");
       require(averager, "averager");
       if (count == 0) throw Error(ExitCode::kUsage, "a model without parameters: give at least one");
+      refuse_overlap(parameters, gradients, count);
     });
     *averager = new eave_averager{{transport, options, {parameters, count}, {gradients, count}}};
     open_averagers.add(*averager);

@@ -111,6 +111,24 @@ TEST(AveragerOptions, of_each_method_change_something_or_are_refused) {
   }
 }
 
+TEST(AveragerOptions, of_other_methods_and_codecs_are_refused_with_their_owners) {
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {"lr=0.1 tau=3", "tau has no effect with communicator=allreduce; it belongs to "},
+      {"communicator=none compression=int8", "compression has no effect with communicator=none; it belongs to "},
+      {"communicator=none top-k-share=0.1", "top-k-share has no effect with communicator=none; it belongs to "},
+      {"communicator=easgd top-k-share=0.1", "top-k-share has no effect with compression=none; it belongs to top-k"},
+      {"communicator=easgd top-k-share=0.1 compression=int8", "no effect with compression=int8; it belongs to top-k"},
+      {"communicator=easgd taw=3", "unknown option --taw"}};
+  for (const auto& [options, words] : refused)
+    expect_thrown<Error>(ExitCode::kUsage, words, [&] { parse_averager_options(options); });
+}
+
+TEST(AveragerOptions, have_the_bounds_of_eave_train) {
+  for (const char* wrong : {"lr=-1", "momentum=2", "momentum=-0.1", "communicator=mdownpour weight-decay=-1"})
+    expect_thrown<Error>(ExitCode::kUsage, "expected at least 0", [&] { parse_averager_options(wrong); });
+  EXPECT_NO_THROW(parse_averager_options("lr=0 momentum=0.9"));
+}
+
 TEST(AveragerOptions, of_a_codec_change_something_or_are_refused) {
   for (const CommunicatorKind& kind : communicator_kinds()) {
     if (kind.traits.only_one_rank) continue;
