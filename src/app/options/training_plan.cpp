@@ -9,6 +9,7 @@
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "base/options/spelling.h"
+#include "communicator/support/plugin.h"
 #include "communicator/support/sync_batch_norm.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
@@ -74,6 +75,7 @@ void require_place(const std::string& text, const InjectedFault& fault, std::int
 // One rank has no other to compare with, but a comparison gives it the options of several.
 void plan_comparison(const OptionValues& values, const CommunicatorTraits& traits, int workers, TrainingPlan& plan) {
   plan.replica_hash_every = values.integer("replica-hash-every", 0);
+  plan.has_plugin = plugin_of(values.text("communicator")) != nullptr;
   plan.on_replica_fault = values.text("on-replica-fault") == "repair" ? OnReplicaFault::kRepair : OnReplicaFault::kStop;
   if (workers == 1) return;
   for (const char* name : {"replica-hash-every", "on-replica-fault"}) {

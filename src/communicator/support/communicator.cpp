@@ -3,6 +3,7 @@
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "communicator/support/compression.h"
+#include "communicator/support/plugin_faults.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
 #include "eave/update_steps.h"
@@ -56,12 +57,17 @@ bool asks_for_comparison(const CommunicatorKind& kind, const CommunicatorContext
                     "override Communicator::replicated()");
 }
 
+std::unique_ptr<Communicator> make_by(const CommunicatorKind& kind, const CommunicatorContext& context) {
+  const Plugin* plugin = plugin_of(kind.name);
+  return plugin ? with_named_faults(*plugin, [&] { return kind.make(context); }) : kind.make(context);
+}
+
 }  // namespace
 
 std::unique_ptr<Communicator> make_communicator(const CommunicatorKind& kind, CommunicatorContext context) {
   bool asked_for_codec = false;
   context.asked_for_codec = &asked_for_codec;
-  std::unique_ptr<Communicator> communicator = kind.make(context);
+  std::unique_ptr<Communicator> communicator = make_by(kind, context);
   if (!communicator) throw Error(ExitCode::kInternal, "make of --communicator " + kind.name + " has returned nothing");
   if (!asked_for_codec) refuse_unused_compression(kind, context.values);
   if (asks_for_comparison(kind, context) && communicator->replicated().empty())

@@ -8,6 +8,7 @@ ReplicaComparisonSettings settings_of(const TrainingParts& parts, const Training
   if (parts.transport.size() > 1 && parts.traits.exchanges_together) settings.every = plan.replica_hash_every;
   settings.repairs = plan.on_replica_fault == OnReplicaFault::kRepair;
   settings.causes = "memory or a computation has failed there";
+  if (plan.has_plugin) settings.causes += ", or the method's plug-in keeps them unequal";
   settings.advice_with_majority = "look at that machine, and resume from the last checkpoint without it";
   settings.advice = "look at these machines, and resume from the last checkpoint";
   settings.advice_at_begin =

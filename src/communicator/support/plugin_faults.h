@@ -1,0 +1,18 @@
+// Names the plug-in in the message if its method fails, because eave and the machine are not at fault then.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "communicator/support/plugin.h"
+#include "eave/communicator.h"
+
+namespace eave {
+
+// Returns a communicator that makes the calls of the one that `make` returns, or nullptr if that is nullptr. If `make`
+// or one of its calls throws Error(kInternal), or an exception that is no Error, the message names the plug-in. So it
+// does if the consensus is not as large as the parameters. Errors of the system pass through. `plugin` is copied.
+std::unique_ptr<Communicator> with_named_faults(const Plugin& plugin,
+                                                const std::function<std::unique_ptr<Communicator>()>& make);
+
+}  // namespace eave
