@@ -50,7 +50,12 @@ std::string text_in(const Given& given, const std::string& name, const std::stri
 }
 
 const CommunicatorKind& kind_in(const Given& given) {
-  return find_kind(communicator_kinds(), text_in(given, "communicator", "allreduce"));
+  const std::string name = text_in(given, "communicator", "allreduce");
+  try {
+    return find_kind(communicator_kinds(), name);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string(error.what()) + "; a method of your own needs plugin=FILE");
+  }
 }
 
 std::vector<OptionSpec> options_of_loop(const CommunicatorKind& kind) {

@@ -118,6 +118,7 @@ TEST(AveragerOptions, of_other_methods_and_codecs_are_refused_with_their_owners)
       {"communicator=none top-k-share=0.1", "top-k-share has no effect with communicator=none; it belongs to "},
       {"communicator=easgd top-k-share=0.1", "top-k-share has no effect with compression=none; it belongs to top-k"},
       {"communicator=easgd top-k-share=0.1 compression=int8", "no effect with compression=int8; it belongs to top-k"},
+      {"communicator=sign-vote", "a method of your own needs plugin=FILE"},
       {"communicator=easgd taw=3", "unknown option --taw"}};
   for (const auto& [options, words] : refused)
     expect_thrown<Error>(ExitCode::kUsage, words, [&] { parse_averager_options(options); });

@@ -22,7 +22,7 @@ int train_command(const std::vector<std::string>& words, const char* const* envi
   OptionValues values;
   int ranks = 0;
   const auto read = [&] {
-    values = line.parse(words, environment);
+    values = parse_with_plugins(line, words, environment);
     require_loaded(values);
     ranks = ranks_in_process(values);
   };

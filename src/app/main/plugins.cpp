@@ -1,11 +1,18 @@
 #include "app/main/plugins.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
 #include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "app/options/option_sources.h"
 #include "base/options/option_values.h"
+#include "base/printable.h"
 #include "communicator/support/plugin.h"
 #include "eave/check.h"
+#include "eave/communicator.h"
+#include "report/record/config.h"
 
 namespace eave {
 namespace {
@@ -16,14 +23,33 @@ std::string& loaded_text() {
   return text;
 }
 
-std::string named_plugins(const std::vector<std::string>& words, const char* const* environment) {
-  const std::string word = "--plugin";
-  std::string named = text_of(from_environment(environment), "plugin");
+// The value of an option in words that are not parsed yet, or else in the environment.
+std::string unparsed_text(const std::string& option, const std::vector<std::string>& words,
+                          const char* const* environment) {
+  const std::string word = "--" + option;
+  std::string text = text_of(from_environment(environment), option);
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i].starts_with(word + "=")) named = words[i].substr(word.size() + 1);
-    if (words[i] == word && i + 1 < words.size() && !words[i + 1].starts_with("--")) named = words[i + 1];
+    if (words[i].starts_with(word + "=")) text = words[i].substr(word.size() + 1);
+    if (words[i] == word && i + 1 < words.size() && !words[i + 1].starts_with("--")) text = words[i + 1];
   }
-  return named;
+  return text;
+}
+
+// " (the run in runs/a has --plugin ./vote.so)"; "" if there is no such run, or it has another method.
+std::string plugin_of_run(const std::string& directory, const std::string& method) {
+  if (directory.empty()) return "";
+  try {
+    const std::map<std::string, std::string> config = read_config(std::filesystem::path(directory) / "config.json");
+    const std::string plugin = setting_in(config, "plugin");
+    if (plugin.empty() || setting_in(config, "communicator") != method) return "";
+    return " (the run in " + printable(directory) + " has --plugin " + printable(plugin) + ")";
+  } catch (const Error&) {
+    return "";
+  }
+}
+
+bool is_communicator(const std::string& name) {
+  return std::ranges::find(communicator_kinds(), name, &CommunicatorKind::name) != communicator_kinds().end();
 }
 
 // Options with the same name are one option, so their declarations must agree.
@@ -54,11 +80,23 @@ OptionSpec plugin_option() {
 
 int load_plugins(const std::vector<std::string>& words, const char* const* environment) {
   try {
-    const std::string named = named_plugins(words, environment);
+    const std::string named = unparsed_text("plugin", words, environment);
     if (!named.empty()) load_all(named);
     return 0;
   } catch (...) {
     return refuse_to_run(std::current_exception());
+  }
+}
+
+OptionValues parse_with_plugins(const CommandLine& line, const std::vector<std::string>& words,
+                                const char* const* environment) {
+  try {
+    return line.parse(words, environment);
+  } catch (const Error& error) {
+    const std::string method = unparsed_text("communicator", words, environment);
+    if (method.empty() || is_communicator(method)) throw;
+    throw Error(error.code(), std::string(error.what()) + "; a method of your own needs --plugin FILE" +
+                                  plugin_of_run(unparsed_text("run-dir", words, environment), method));
   }
 }
 

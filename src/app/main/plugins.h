@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/main/command_line.h"
 #include "eave/options.h"
 
 namespace eave {
@@ -13,6 +14,11 @@ OptionSpec plugin_option();
 // Loads the plug-ins that the words, or else the environment, name. Call it before the words are parsed, so that the
 // plug-ins' options are known. Returns 0, or the exit code of the job, which has then ended with a message.
 int load_plugins(const std::vector<std::string>& words, const char* const* environment);
+
+// As line.parse(). If it refuses the words, and they name a method that is unknown, the message asks for --plugin, with
+// the plug-in of the run in --run-dir if that run has this method.
+OptionValues parse_with_plugins(const CommandLine& line, const std::vector<std::string>& words,
+                                const char* const* environment);
 
 // Throws Error(kUsage) if the parsed --plugin differs from the plug-ins that were loaded.
 void require_loaded(const OptionValues& values);

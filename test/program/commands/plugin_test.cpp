@@ -96,7 +96,18 @@ TEST(PluginOfProgram, another_file_does_not_go_on_with_a_run) {
   const std::string words = "--run-dir run --communicator sign-vote --plugin ";
   expect_end(0, place.eave(quick(words + kSignVote)));
   expect_end(0, place.eave(quick("--epochs 2 --resume " + words + "moved.so")));
-  expect_end(78, place.eave(quick("--epochs 3 --resume " + words + "other.so")), {"--resume: the plug-in other.so has changed since the run began", "resume with the file"});
+  expect_end(78, place.eave(quick("--epochs 3 --resume " + words + "other.so")),
+             {"--resume: the plug-in other.so has changed since the run began", "resume with the file"});
+}
+
+TEST(PluginOfProgram, is_asked_for_if_it_is_missing) {
+  const Place place;
+  model_by_vote(place, "");
+  const std::string resumed = "--run-dir run --communicator sign-vote --epochs 2 --resume";
+  expect_end(64, place.eave(quick(resumed)),
+             {"expected one of allreduce", "a method of your own needs --plugin FILE (the run in run has --plugin "});
+  expect_end(64, place.eave(quick("--run-dir run --communicator vote --resume")), {"needs --plugin FILE\n"});
+  expect_end(64, place.eave(quick("--communicator sign-vote --vote-scale 2")), {"needs --plugin FILE\n"});
 }
 
 TEST(PluginOfProgram, stands_as_a_comment_in_a_printed_configuration) {
