@@ -38,6 +38,15 @@ std::vector<std::string> planned_names() {
   return names;
 }
 
+std::string describe_plugin_left_out(const std::map<std::string, std::string>& settings,
+                                     const std::vector<std::string>& planned) {
+  const std::string method = setting_in(settings, "communicator"), plugin = setting_in(settings, "plugin");
+  if (plugin.empty() || setting_in(settings, "plugin-file").empty()) return "";
+  if (std::ranges::find(planned, method) != planned.end()) return "";
+  return "the run's own method, " + method + ", is left out; to see it too, give --plugin " + plugin +
+         " and name the method in --communicators";
+}
+
 const CommunicatorKind* find_method(const std::string& name) {
   const auto found = std::ranges::find(communicator_kinds(), name, &CommunicatorKind::name);
   return found == communicator_kinds().end() ? nullptr : &*found;

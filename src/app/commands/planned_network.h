@@ -1,6 +1,7 @@
 // Which methods can be planned, and the figures of the network that `eave plan` and `eave suggest` use.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,10 @@ namespace eave {
 // Methods of one rank only are not planned: there is nobody to exchange with.
 std::vector<std::string> planned_names();
 const CommunicatorKind* find_method(const std::string& name);  // nullptr if there is none
+// A warning if a plug-in brought the run's method, and the method is not among `planned`; else "". `settings`: the
+// run's.
+std::string describe_plugin_left_out(const std::map<std::string, std::string>& settings,
+                                     const std::vector<std::string>& planned);
 std::optional<ExchangePattern> exchange_pattern_of(const std::string& communicator);
 
 // Options: --ranks-per-host, --network-rate, --network-delay, --host-rate, --message-time.

@@ -9,6 +9,7 @@
 #include "app/options/shared_options.h"
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
+#include "communicator/support/plugin.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "report/record/config.h"
@@ -45,6 +46,8 @@ class TrainWords {
     if (!suggestion.rate.keeps_scaling) left_out_.insert("lr-scaling");
     if (setting_in(settings_, "batch-means") == "total") left_out_.insert({"batch", "batch-means"});
     if (method() != setting_in(settings_, "communicator")) leave_out_options_of_method();
+    const auto is_of_plugin = [](const PlanMethod& each) { return plugin_of(each.name) != nullptr; };
+    if (!plugin_of(method()) && std::ranges::none_of(suggestion.to_compare, is_of_plugin)) left_out_.insert("plugin");
   }
 
   std::string method() const { return suggestion_.chosen ? suggestion_.chosen->method.name : "none"; }

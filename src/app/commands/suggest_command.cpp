@@ -143,6 +143,7 @@ SuggestQuestion question_of(const SuggestRequest& request) {
   SuggestQuestion question{.report = {}, .runs = std::move(read.runs), .basis = read.basis, .methods = {}};
   question.ranks = ranks_of(request.values, question.runs);
   const SuggestRun& basis = question.runs[question.basis];
+  print_warning(describe_plugin_left_out(basis.record.settings, request.methods));
   question.report.directory = basis.name;
   question.report.run = *basis.plan;
   take_from_run(question.report);

@@ -64,7 +64,11 @@ TEST(PluginOfProgram, is_planned_with_others) {
   EXPECT_EQ(read.at("plans")[1].at("communicator"), "sign-vote");
   EXPECT_GT(read.at("plans")[1].at("rows")[0].at("bytes_per_rank").get<double>(), 0);
   // Without the plug-in the run is planned with eave's own methods, and its own is not known.
-  expect_end(0, place.eave(plan + "easgd"));
+  const std::string left_out = "the run's own method, sign-vote, is left out; to see it too, give --plugin ";
+  expect_end(0, place.eave(plan + "easgd"), {left_out});
+  const Ended suggested = place.eave("suggest run --ranks 2");
+  expect_end(0, suggested, {left_out});
+  EXPECT_EQ(suggested.output.find("--plugin"), std::string::npos) << suggested.output;
   expect_end(64, place.eave(plan + "sign-vote"), {"'sign-vote' cannot be planned"});
 }
 
