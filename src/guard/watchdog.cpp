@@ -160,9 +160,19 @@ void Watchdog::judge() {
     return end(ExitCode::kPeerLost, describe_wait(peers_, silent, *call_, lasted_, settings_.hosts) +
                                         ". The job ends here, and saves nothing more (" + limit_here().name + ")");
   }
-  if (is_warned_ || lasted_ < limit() / 4) return;
+  if (!should_warn()) {
+    warn_in_ = -1;
+    return;
+  }
   if (warn_in_ < 0) warn_in_ = lasted_ + turn();
   if (lasted_ >= warn_in_) warn();
+}
+
+// A long call alone is no reason: a rank that only keeps the center waits from one meeting to the next, and so do fast
+// ranks of a method with many local steps.
+bool Watchdog::should_warn() const {
+  if (is_warned_ || lasted_ < limit() / 4) return false;
+  return !peers_.silent_for(limit() / 8).empty() || peers_.since_any_moved() >= limit() / 8;
 }
 
 // If all ranks answer, the job waits while any rank makes progress. A silent rank ends it if it was silent for most of

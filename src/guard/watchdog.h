@@ -39,7 +39,8 @@ struct WatchdogSettings {
 
 // While a call lasts, this rank asks the others over the control channel:
 //     after 2 s, or 1/8 of the limit if that is less: it asks whether the others are in the same call;
-//     at 1/4 of the limit: one warning for the whole job names the ranks that do not answer, or are elsewhere;
+//     at 1/4 of the limit: one warning for the whole job names the ranks that do not answer, or are elsewhere; there is
+//     none as long as all ranks answer and some make progress;
 //     at the limit: the job ends with 69, unless all ranks answer and some have made progress;
 //     at any time: if two ranks are in different calls where all must meet, the job ends with 70.
 // If several ranks have something to print, the lowest prints: each waits for its turn, and stays silent if a lower
@@ -82,6 +83,7 @@ class Watchdog final : public GuardTask {
   void ask(const std::optional<Call>& about);
   void compare(int from, const ControlMessage& theirs);
   void judge();
+  bool should_warn() const;
   void warn();
   bool must_end() const;
   void go_on_ending(double seconds);

@@ -130,6 +130,21 @@ TEST(Watchdog, names_a_rank_that_computes_for_long_and_ends_when_it_never_comes)
   EXPECT_EQ(world.left(0), 69) << "it is told";
 }
 
+// Rank 2 only keeps the center: it is in the next meeting long before the others.
+TEST(Watchdog, warns_of_a_long_call_only_once_no_other_rank_makes_progress) {
+  World world(3);
+  world.begin(2, {});
+  for (int step = 1; step < 100; ++step) {
+    for (int rank : {0, 1}) world.rank_progress(rank).enter(Section::kStep, step);
+    world.pass(5);
+  }
+  EXPECT_TRUE(world.said().empty());
+  world.pass(10);
+  ASSERT_EQ(world.said().size(), 1U);
+  EXPECT_TRUE(says(world.said()[0], "rank 0 on a is still computing step 99"));
+  EXPECT_EQ(world.left(2), 0);
+}
+
 TEST(Watchdog, waits_for_a_rank_that_goes_on) {
   World world(2);
   world.begin(0, {});
