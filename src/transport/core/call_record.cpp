@@ -36,14 +36,13 @@ int owner_of(std::span<const ServiceRequest> requests) noexcept {
   return requests.empty() || std::ranges::any_of(requests, other) ? -1 : requests.front().owner;
 }
 
-std::int64_t continue_history(std::int64_t history, const Call& call) noexcept {
-  const bool has_values = call.verb == Verb::kAllReduceSum || call.verb == Verb::kBroadcast;
-  const std::array<std::int64_t, 4> words = {history, static_cast<std::int64_t>(call.verb), has_values ? call.bytes : 0,
-                                             call.root};
+}  // namespace
+
+std::int64_t continue_history(std::int64_t history, Verb verb, std::int64_t bytes, int root) noexcept {
+  const bool has_values = verb == Verb::kAllReduceSum || verb == Verb::kBroadcast;
+  const std::array<std::int64_t, 4> words = {history, static_cast<std::int64_t>(verb), has_values ? bytes : 0, root};
   return static_cast<std::int64_t>(hash_of({reinterpret_cast<const char*>(words.data()), sizeof words}).low);
 }
-
-}  // namespace
 
 const char* name_of(Verb verb) noexcept { return kNames[static_cast<std::size_t>(verb)]; }
 
@@ -72,7 +71,7 @@ Call CallRecord::describe(const Operation::Request& request) noexcept {
   }
   if (is_of_all) {
     call.collective = collectives_++;
-    call.history = history_ = continue_history(history_, call);
+    call.history = history_ = continue_history(history_, call.verb, call.bytes, call.root);
   }
   return call;
 }

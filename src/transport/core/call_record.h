@@ -31,6 +31,9 @@ const char* name_of(Operation::Verb verb) noexcept;
 // of requests may differ in length.
 bool in_step(const Call& mine, const Call& theirs) noexcept;
 
+// Continues a hash of collective calls by one call. `bytes`: of values; texts may differ in length.
+std::int64_t continue_history(std::int64_t history, Operation::Verb verb, std::int64_t bytes, int root) noexcept;
+
 // The last 1024 calls. One thread writes. Other threads may read at the same time: a call that is read is complete, or
 // is missing. Neither side waits for the other.
 class CallRecord {

@@ -14,8 +14,8 @@ namespace eave {
 MessageTexts::MessageTexts(Messages& messages, int first_tag, std::function<void(Messages::Requests&)> wait)
     : messages_(messages), first_tag_(first_tag), wait_(std::move(wait)) {}
 
-std::vector<std::string> MessageTexts::texts(const std::string& mine, TextRoute route) {
-  tag_ = first_tag_ + 2 * static_cast<int>(route);
+std::vector<std::string> MessageTexts::texts(const std::string& mine, TextRoute route, std::uint32_t history) {
+  tag_ = {first_tag_ + 2 * static_cast<int>(route), history};
   if (route == TextRoute::kFirstToAll) return {hand_down(mine)};
   if (route == TextRoute::kFirstToEach) return {hand_out(mine)};
   std::string all = collect(mine);
@@ -71,7 +71,7 @@ void MessageTexts::send(const std::string& text, std::span<const int> ranks) {
     const std::lock_guard lock(messages_.mutex());
     for (const int rank : ranks) {
       messages_.send(std::as_bytes(std::span(&head, 1)), rank, tag_, requests);
-      if (!rest.empty()) messages_.send(std::as_bytes(rest), rank, tag_ + 1, requests);
+      if (!rest.empty()) messages_.send(std::as_bytes(rest), rank, tag_of_rest(), requests);
     }
   }
   wait_(requests);
@@ -83,11 +83,11 @@ std::string MessageTexts::receive(int rank) {
   std::string text(head.length, '\0');
   const std::size_t begun = std::min(text.size(), sizeof head.begin);
   std::copy_n(head.begin, begun, text.data());
-  if (begun < text.size()) take(std::as_writable_bytes(std::span(text).subspan(begun)), rank, tag_ + 1);
+  if (begun < text.size()) take(std::as_writable_bytes(std::span(text).subspan(begun)), rank, tag_of_rest());
   return text;
 }
 
-void MessageTexts::take(Messages::Bytes bytes, int rank, int tag) {
+void MessageTexts::take(Messages::Bytes bytes, int rank, Messages::Tag tag) {
   Messages::Requests requests;
   {
     const std::lock_guard lock(messages_.mutex());

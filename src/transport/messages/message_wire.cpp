@@ -3,34 +3,24 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
-#include <iterator>
 #include <set>
-#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "transport/core/call_record.h"
+#include "transport/core/text_routes.h"
 #include "transport/core/transport_base.h"
 #include "transport/messages/chunk_sizes.h"
 
 namespace eave {
 namespace {
 
-enum Tag {
-  kScatter = 1,
-  kGather,
-  kExchange,
-  kTexts,
-  kToFirst = 12,
-  kFromFirst
-};  // kTexts to 11 belong to MessageTexts
+// MessageTexts has kTexts to 11, shared memory 12 and 13.
+enum Tag { kScatter = 1, kGather, kExchange, kTexts };
 
 constexpr std::size_t kSlots = 13;
 // Jobs of more ranks take memory for their slots when they first need it.
 constexpr int kMostPrepared = 8;
-// The longest wait for an event that ends the wait: one of this host's ranks, when this rank has no requests to answer,
-// or a message.
-constexpr std::chrono::milliseconds kLongestWait(100);
 
 class OneSum final : public SumQueue {
  public:
@@ -58,6 +48,21 @@ void add(const float* values, float* sum, std::size_t count) {
 }
 
 }  // namespace
+
+class MessageWire::CountedSums final : public SumQueue {
+ public:
+  CountedSums(MessageWire& wire, SumQueue& queue) : wire_(wire), queue_(queue) {}
+  std::optional<Slice> next() override {
+    const std::optional<Slice> values = queue_.next();
+    if (values) wire_.count_call(Operation::Verb::kAllReduceSum, values->size_bytes());
+    return values;
+  }
+  void done() override { queue_.done(); }
+
+ private:
+  MessageWire& wire_;
+  SumQueue& queue_;
+};
 
 MessageWire::MessageWire(std::unique_ptr<Messages> messages, MessageWireSettings settings)
     : messages_(std::move(messages)),
@@ -95,66 +100,14 @@ void MessageWire::prepare_slots() {
     }
 }
 
-void MessageWire::share_memory() {
-  const auto host_of = [&](int each) { return settings_.hosts[static_cast<std::size_t>(each)]; };
-  std::ranges::copy_if(all_, std::back_inserter(of_host_), [&](int each) { return host_of(each) == host_of(rank()); });
-  const auto place = static_cast<int>(std::ranges::find(of_host_, rank()) - of_host_.begin()),
-             ranks = static_cast<int>(of_host_.size());
-  memory_ = share_memory_of_host(SharedMemorySum::bytes_for(ranks));
-  // share_memory_of_host is collective, so it is called in any case: ranks may have been given different transports.
-  if (!settings_.sums_by_host) memory_.reset();
-  if (!memory_) return;
-  shared_memory_sum_.emplace(memory_->bytes(), place, ranks, [this](bool is_first) {
-    messages_->pause({});
-    if (server_.poll_requests() || is_first) backoff_.reset();
-    return server_.is_open() ? backoff_.delay() : kLongestWait;
-  });
-}
-
-// Collective among the ranks of this host. The first of them makes the memory. All of them get nullptr if the host has
-// only one rank, or if one of them cannot get the memory. Ranks in separate containers cannot.
-std::unique_ptr<SharedMemory> MessageWire::share_memory_of_host(std::size_t bytes) {
-  if (of_host_.size() == 1) return nullptr;
-  std::array<char, 64> address{};
-  const bool is_first = rank() == of_host_.front();
-  std::unique_ptr<SharedMemory> memory = is_first ? SharedMemory::create(bytes) : nullptr;
-  if (memory) memory->address().copy(address.data(), address.size() - 1);
-  carry_from_first(std::as_writable_bytes(std::span(address)), of_host_);
-  if (!is_first) memory = SharedMemory::open(address.data(), bytes);
-  return largest(memory ? 0 : 1, of_host_) > 0 ? nullptr : std::move(memory);
-}
-
-void MessageWire::carry_from_first(Bytes bytes, std::span<const int> ranks) {
-  Requests requests;
-  {
-    const std::lock_guard lock(messages_->mutex());
-    if (rank() != ranks.front()) receive(bytes, ranks.front(), kFromFirst, requests);
-    for (const int peer : ranks)
-      if (rank() == ranks.front() && peer != rank()) send(bytes, peer, kFromFirst, requests);
-  }
-  wait_for(requests);
-}
-
-// Collective among `ranks`: the largest number that one of them passes.
-double MessageWire::largest(double mine, std::span<const int> ranks) {
-  std::vector<double> all(ranks.size(), mine);
-  Requests requests;
-  {
-    const std::lock_guard lock(messages_->mutex());
-    if (rank() != ranks.front()) send(std::as_bytes(std::span(&mine, 1)), ranks.front(), kToFirst, requests);
-    for (std::size_t place = 1; place < ranks.size() && rank() == ranks.front(); ++place)
-      receive(std::as_writable_bytes(std::span(&all[place], 1)), ranks[place], kToFirst, requests);
-  }
-  wait_for(requests);
-  double most = std::ranges::max(all);
-  carry_from_first(std::as_writable_bytes(std::span(&most, 1)), ranks);
-  return most;
-}
-
 MessageWire::Team MessageWire::team_of(std::span<const int> ranks) const {
   if (ranks.empty()) ranks = all_;
   const auto place = static_cast<int>(std::ranges::find(ranks, rank()) - ranks.begin());
   return {ranks, place, static_cast<int>(ranks.size())};
+}
+
+void MessageWire::count_call(Operation::Verb verb, std::size_t bytes, int root) noexcept {
+  history_ = static_cast<std::uint32_t>(continue_history(history_, verb, static_cast<std::int64_t>(bytes), root));
 }
 
 // A segment begins a phase as soon as the messages of its previous phase have come. In each phase, segments keep their
@@ -180,6 +133,7 @@ void MessageWire::in_segments(SumQueue& queue, int parts, Phases... phases) {
     slot.segment = rest->first(std::min(length, rest->size()));
     *rest = rest->subspan(slot.segment.size());
     slot.ends_sum = rest->empty();
+    for (Stage& stage : slot.stages) stage.history = history_;
     if (slot.ends_sum) rest.reset();
     begin(0);
     return true;
@@ -212,6 +166,7 @@ void MessageWire::in_segments(SumQueue& queue, int parts, Phases... phases) {
 void MessageWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
   const Team team = team_of(ranks);
   if (team.size() == 1) return;
+  if (team.size() == size()) count_call(Operation::Verb::kAllReduceSum, values.size_bytes());
   OneSum alone(values);
   if (hierarchical_sum_ && hierarchical_sum_->arrange(team.ranks)) return sum_by_host(alone);
   if (shared_memory_sum_ && std::ranges::equal(team.ranks, of_host_)) return sum_on_host(values);
@@ -219,33 +174,10 @@ void MessageWire::all_reduce_sum(Slice values, std::span<const int> ranks) {
 }
 
 void MessageWire::all_reduce_sums(SumQueue& queue) {
-  if (hierarchical_sum_ && hierarchical_sum_->arrange(all_)) return sum_by_host(queue);
   if (shared_memory_sum_ && of_host_.size() == all_.size()) return Wire::all_reduce_sums(queue);
-  sum_by_messages(queue, team_of({}));
-}
-
-void MessageWire::sum_on_host(Slice values) {
-  for (std::size_t number = 0; number < lent_.size(); ++number) {
-    const Lent& lent = lent_[number];
-    const float* const begin = lent.mine.data();
-    if (values.data() < begin || values.data() + values.size() > begin + lent.mine.size()) continue;
-    const auto at = static_cast<std::uint64_t>(values.data() - begin) * lent_.size() + number;
-    return shared_memory_sum_->sum_in_place(values, static_cast<std::ptrdiff_t>(lent.stride), at);
-  }
-  shared_memory_sum_->all_reduce_sum(values);
-}
-
-Slice MessageWire::lend(std::size_t size) {
-  if (!shared_memory_sum_ || of_host_.size() != all_.size() || size == 0) return {};
-  constexpr std::size_t kPage = 4096 / sizeof(float);
-  const std::size_t ranks = all_.size(), stride = (size + kPage - 1) / kPage * kPage;
-  std::unique_ptr<SharedMemory> memory = share_memory_of_host(ranks * stride * sizeof(float));
-  if (!memory) return {};
-  auto* const values = reinterpret_cast<float*>(memory->bytes().data());
-  const Slice mine{values + static_cast<std::size_t>(rank()) * stride, size};
-  lent_.push_back({std::move(memory), mine, stride});
-  bytes_of_others_ += part_of(mine, rank(), this->size()).size_bytes() * (ranks - 1);
-  return mine;
+  CountedSums counted(*this, queue);
+  if (hierarchical_sum_ && hierarchical_sum_->arrange(all_)) return sum_by_host(counted);
+  sum_by_messages(counted, team_of({}));
 }
 
 void MessageWire::sum_by_messages(SumQueue& queue, const Team& team) {
@@ -279,10 +211,12 @@ void MessageWire::sum_by_host(SumQueue& queue) {
 }
 
 void MessageWire::sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) {
+  if (ranks.empty() || std::ssize(ranks) == size()) count_call(Operation::Verb::kAllReduceSum, values.size_bytes());
   compressed_.run(values, ranks, compression);
 }
 
 void MessageWire::broadcast(Slice values, int root) {
+  count_call(Operation::Verb::kBroadcast, values.size_bytes(), root);
   const Team team = team_of({});
   OneSum alone(values);
   in_segments(
@@ -290,13 +224,19 @@ void MessageWire::broadcast(Slice values, int root) {
       [&](Slice segment, Slot& slot) { gather(segment, team, root, slot[1]); });
 }
 
+std::vector<std::string> MessageWire::texts(const std::string& mine, TextRoute route) {
+  count_call(verb_of(route));
+  return texts_.texts(mine, route, history_);
+}
+
 // The root sends every rank its part.
 void MessageWire::hand_out(Slice segment, const Team& team, int root, Stage& stage) {
   const auto part = [&](int place) { return part_of(segment, place, team.size()); };
   const std::lock_guard lock(messages_->mutex());
-  if (rank() != root) return receive(std::as_writable_bytes(part(rank())), root, kScatter, stage.requests);
+  if (rank() != root)
+    return receive(std::as_writable_bytes(part(rank())), root, {kScatter, stage.history}, stage.requests);
   for (int peer : team.ranks)
-    if (peer != root) send(std::as_bytes(part(peer)), peer, kScatter, stage.requests);
+    if (peer != root) send(std::as_bytes(part(peer)), peer, {kScatter, stage.history}, stage.requests);
 }
 
 // Sends every owner its part of this rank's segment. Receives the other ranks' shares of this rank's part, one behind
@@ -309,13 +249,14 @@ void MessageWire::scatter(Slice segment, const Team& team, Stage& stage) {
   std::size_t at = 0;
   for (int peer : team.ranks) {
     if (peer == rank()) continue;
-    receive(std::as_writable_bytes(Slice(received).subspan(at, mine)), peer, kScatter, stage.requests);
+    receive(std::as_writable_bytes(Slice(received).subspan(at, mine)), peer, {kScatter, stage.history}, stage.requests);
     at += mine;
   }
   for (int step = 1; step < team.size(); ++step) {  // starts behind its own place, so that not all send to rank 0 first
     const int place = (team.place + step) % team.size();
     if (place >= team.owners) continue;
-    send(std::as_bytes(part_of(segment, place, team.owners)), team.rank_at(place), kScatter, stage.requests);
+    send(std::as_bytes(part_of(segment, place, team.owners)), team.rank_at(place), {kScatter, stage.history},
+         stage.requests);
   }
 }
 
@@ -334,11 +275,13 @@ void MessageWire::gather(Slice segment, const Team& team, int root, Stage& stage
   const auto part = [&](int place) { return part_of(segment, place, team.owners); };
   const std::lock_guard lock(messages_->mutex());
   for (int place = 0; place < team.owners && team.place != root; ++place)
-    if (place != team.place) receive(std::as_writable_bytes(part(place)), team.rank_at(place), kGather, stage.requests);
+    if (place != team.place)
+      receive(std::as_writable_bytes(part(place)), team.rank_at(place), {kGather, stage.history}, stage.requests);
   if (!team.owns()) return;
   for (int step = 1; step < team.size(); ++step) {
     const int place = (team.place + step) % team.size();
-    if (place != root) send(std::as_bytes(part(team.place)), team.rank_at(place), kGather, stage.requests);
+    if (place != root)
+      send(std::as_bytes(part(team.place)), team.rank_at(place), {kGather, stage.history}, stage.requests);
   }
 }
 
@@ -348,10 +291,11 @@ void MessageWire::start(std::size_t number, const ByteExchange& exchange) {
   const auto at = [](int place) { return static_cast<std::size_t>(place); };
   const std::lock_guard lock(messages_->mutex());
   for (int place = 0; place < team.size(); ++place)
-    if (place != team.place) receive(exchange.incoming[at(place)], team.rank_at(place), kExchange, exchanges_[number]);
+    if (place != team.place)
+      receive(exchange.incoming[at(place)], team.rank_at(place), {kExchange, history_}, exchanges_[number]);
   for (int step = 1; step < team.size(); ++step) {
     const int place = (team.place + step) % team.size();
-    send(exchange.outgoing[at(place)], team.rank_at(place), kExchange, exchanges_[number]);
+    send(exchange.outgoing[at(place)], team.rank_at(place), {kExchange, history_}, exchanges_[number]);
   }
 }
 
@@ -394,11 +338,11 @@ std::optional<std::chrono::nanoseconds> MessageWire::poll_requests() {
   return std::chrono::nanoseconds(0);
 }
 
-void MessageWire::send(ConstBytes bytes, int to, int tag, Requests& requests) {
+void MessageWire::send(ConstBytes bytes, int to, Messages::Tag tag, Requests& requests) {
   if (!bytes.empty()) messages_->send(bytes, to, tag, requests);
 }
 
-void MessageWire::receive(Bytes bytes, int from, int tag, Requests& requests) {
+void MessageWire::receive(Bytes bytes, int from, Messages::Tag tag, Requests& requests) {
   if (!bytes.empty()) messages_->receive(bytes, from, tag, requests);
 }
 

@@ -3,7 +3,9 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +14,7 @@
 #include <vector>
 
 #include "transport/core/backoff.h"
+#include "transport/core/operation.h"
 #include "transport/core/shared_memory.h"
 #include "transport/core/wire.h"
 #include "transport/messages/chunk_sizes.h"
@@ -73,9 +76,7 @@ class MessageWire : public Wire, public ByteExchanger {
   void all_reduce_sums(SumQueue& queue) override;
   void sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression) override;
   void broadcast(Slice values, int root) override;
-  std::vector<std::string> texts(const std::string& mine, TextRoute route) override {
-    return texts_.texts(mine, route);
-  }
+  std::vector<std::string> texts(const std::string& mine, TextRoute route) override;
   Slice lend(std::size_t size) override;
   std::size_t bytes_of_others() const override { return bytes_of_others_; }
   std::unique_ptr<Wire> split(int part) override;
@@ -102,7 +103,11 @@ class MessageWire : public Wire, public ByteExchanger {
   struct Stage {
     std::vector<float> received;
     Requests requests;
+    std::uint32_t history = 0;  // of the messages' tags
   };
+  // The longest wait for an event that ends the wait: one of this host's ranks, when this rank has no requests to
+  // answer, or a message.
+  static constexpr std::chrono::milliseconds kLongestWait{100};
   struct Slot {  // one segment in flight
     Slice segment;
     bool ends_sum = false;
@@ -119,7 +124,11 @@ class MessageWire : public Wire, public ByteExchanger {
     bool owns() const { return place < owners; }
   };
 
+  class CountedSums;
+
   Team team_of(std::span<const int> ranks) const;
+  // Counts a collective call of all ranks in history_, before its messages.
+  void count_call(Operation::Verb verb, std::size_t bytes = 0, int root = -1) noexcept;
   template <class... Phases>
   void in_segments(SumQueue& queue, int parts, Phases... phases);
   void prepare_slots();
@@ -136,8 +145,8 @@ class MessageWire : public Wire, public ByteExchanger {
   void gather(Slice segment, const Team& team, int root, Stage& stage);
 
   // Empty bytes are not sent.
-  void send(ConstBytes bytes, int to, int tag, Requests& requests);
-  void receive(Bytes bytes, int from, int tag, Requests& requests);
+  void send(ConstBytes bytes, int to, Messages::Tag tag, Requests& requests);
+  void receive(Bytes bytes, int from, Messages::Tag tag, Requests& requests);
   void wait_for(Requests& requests);
   void wait_after(bool moved);  // sleeps only if nothing moved
   // `segments` are in flight.
@@ -166,6 +175,7 @@ class MessageWire : public Wire, public ByteExchanger {
   std::vector<int> all_;       // all ranks
   std::vector<bool> serving_;  // by rank: whether it has a service
   std::vector<Slot> slots_;
+  std::uint32_t history_ = 0;  // of the calls of all ranks
   MessageTexts texts_;
   CompressedSum compressed_;
   std::vector<Requests> exchanges_;  // in flight, by number

@@ -18,13 +18,19 @@ namespace eave {
 
 // One thread sends and receives. Any thread may use the library while it holds mutex(), which all objects of a process
 // share. The mutex is held around calls, not while waiting for a message. Messages of one tag from one rank to another
-// keep their order. If sender and receiver of a message expect different lengths, the message is not received.
+// keep their order. If sender and receiver of a message expect different lengths, the message is not received. A
+// library may treat different histories alike.
 class Messages {
  public:
   using Bytes = std::span<std::byte>;
   using ConstBytes = std::span<const std::byte>;
   // Messages in flight, as the library names them. Their bytes stay alive until they are completed.
   using Requests = std::vector<std::uintptr_t>;
+  struct Tag {
+    int number = 0;             // < 64
+    std::uint32_t history = 0;  // of the collective calls so far, equal on ranks in step; 0: of no such call
+    Tag(int number_of, std::uint32_t history_of = 0) : number(number_of), history(history_of) {}
+  };
 
   Messages(int rank, int size, std::shared_ptr<std::mutex> mutex)
       : rank_(rank), size_(size), mutex_(std::move(mutex)) {}
@@ -37,11 +43,11 @@ class Messages {
   const std::shared_ptr<std::mutex>& shared_mutex() const { return mutex_; }
 
   // The caller holds mutex(). Long messages go in pieces of at most `piece` bytes, the same on both sides. Zero bytes
-  // are a message too. `tag` < 64.
-  void send(ConstBytes bytes, int to, int tag, Requests& requests, std::size_t piece = kLongest) {
+  // are a message too.
+  void send(ConstBytes bytes, int to, Tag tag, Requests& requests, std::size_t piece = kLongest) {
     in_pieces(bytes, piece, [&](ConstBytes part) { requests.push_back(send_piece(part, to, tag)); });
   }
-  void receive(Bytes bytes, int from, int tag, Requests& requests, std::size_t piece = kLongest) {
+  void receive(Bytes bytes, int from, Tag tag, Requests& requests, std::size_t piece = kLongest) {
     in_pieces(bytes, piece, [&](Bytes part) { requests.push_back(receive_piece(part, from, tag)); });
   }
 
@@ -71,8 +77,8 @@ class Messages {
   static constexpr std::size_t kLongest = std::size_t{1} << 20;  // bytes per piece
 
  private:
-  virtual std::uintptr_t send_piece(ConstBytes bytes, int to, int tag) = 0;
-  virtual std::uintptr_t receive_piece(Bytes bytes, int from, int tag) = 0;
+  virtual std::uintptr_t send_piece(ConstBytes bytes, int to, Tag tag) = 0;
+  virtual std::uintptr_t receive_piece(Bytes bytes, int from, Tag tag) = 0;
 
   template <class Span, class Each>
   static void in_pieces(Span bytes, std::size_t piece, const Each& each) {

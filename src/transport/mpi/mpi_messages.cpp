@@ -54,16 +54,16 @@ int MpiMessages::tag_with(int tag, std::size_t length) const {
   return tag + kTags * static_cast<int>(length % lengths_);
 }
 
-std::uintptr_t MpiMessages::send_piece(ConstBytes bytes, int to, int tag) {
+std::uintptr_t MpiMessages::send_piece(ConstBytes bytes, int to, Tag tag) {
   MPI_Request request = MPI_REQUEST_NULL;
-  EAVE_MPI(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag_with(tag, bytes.size()),
+  EAVE_MPI(MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag_with(tag.number, bytes.size()),
                      communicator_, &request));
   return name_of(request);
 }
 
-std::uintptr_t MpiMessages::receive_piece(Bytes bytes, int from, int tag) {
+std::uintptr_t MpiMessages::receive_piece(Bytes bytes, int from, Tag tag) {
   MPI_Request request = MPI_REQUEST_NULL;
-  EAVE_MPI(MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag_with(tag, bytes.size()),
+  EAVE_MPI(MPI_Irecv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, from, tag_with(tag.number, bytes.size()),
                      communicator_, &request));
   return name_of(request);
 }

@@ -28,8 +28,8 @@ class MpiMessages final : public Messages {
   void abort(ExitCode code) noexcept override;  // does not return
 
  private:
-  std::uintptr_t send_piece(ConstBytes bytes, int to, int tag) override;
-  std::uintptr_t receive_piece(Bytes bytes, int from, int tag) override;
+  std::uintptr_t send_piece(ConstBytes bytes, int to, Tag tag) override;
+  std::uintptr_t receive_piece(Bytes bytes, int from, Tag tag) override;
   // The tag that MPI gets for a message of `length` bytes. It includes the length, so that ranks that expect different
   // lengths do not receive each other's messages. Reason: if a receive is too short, Open MPI 4.1 writes past its end
   // all of a message of more than 4 KiB from the same host. It reports the truncation only afterwards.

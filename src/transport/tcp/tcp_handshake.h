@@ -21,7 +21,7 @@ namespace eave {
 
 struct TcpHello {
   std::array<char, 8> magic = {'e', 'a', 'v', 'e', '-', 't', 'c', 'p'};
-  std::uint32_t version = 1, view = 0;
+  std::uint32_t version = 2, view = 0;
   std::int32_t from = 0, to = 0, ranks = 0, unused = 0;
   Secret random{};
 };

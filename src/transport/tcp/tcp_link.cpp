@@ -151,7 +151,7 @@ bool TcpLinks::locked_begin_message(Link& link) {
   link.is_whole = false;
   link.receive = nullptr;
   link.buffered = nullptr;
-  if (link.header.length > Messages::kLongest || link.header.view != 0) return false;
+  if (link.header.length > Messages::kLongest) return false;
   link.in_mac.begin();
   link.in_mac.add(std::as_bytes(std::span(&link.header, 1)));
   if (link.header.channel == 0) {

@@ -27,6 +27,10 @@ constexpr int kMostWithoutLooking = 63;  // pauses in a row
 constexpr std::size_t kBuffers = 32, kMessages = 128;
 constexpr int kMostPreparedRanks = 16;  // jobs of more ranks take memory when they first need it
 
+TcpHeader header_of(std::size_t length, std::uint32_t channel, Messages::Tag tag) {
+  return {static_cast<std::uint32_t>(length), static_cast<std::uint32_t>(tag.number), channel, tag.history};
+}
+
 bool await_any_of(std::vector<pollfd>& wanted, std::chrono::nanoseconds at_most) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(at_most);
   const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>((at_most - seconds).count())};
@@ -74,9 +78,9 @@ TcpLinks::Message* TcpLinks::locked_new_message() {
   return message;
 }
 
-std::uintptr_t TcpLinks::locked_send(ConstBytes bytes, int to, std::uint32_t channel, int tag) {
+std::uintptr_t TcpLinks::locked_send(ConstBytes bytes, int to, std::uint32_t channel, Messages::Tag tag) {
   Message* const message = locked_new_message();
-  message->header = {static_cast<std::uint32_t>(bytes.size()), static_cast<std::uint32_t>(tag), channel, 0};
+  message->header = header_of(bytes.size(), channel, tag);
   message->bytes = const_cast<std::byte*>(bytes.data());
   locked_queue(*links_[static_cast<std::size_t>(to)], message);
   return reinterpret_cast<std::uintptr_t>(message);
@@ -86,17 +90,17 @@ void TcpLinks::locked_say(int to, int word, ConstBytes bytes) {
   Link* const link = links_[static_cast<std::size_t>(to)].get();
   if (!link || !link->socket.is_open()) return;
   Message* const message = locked_new_message();
-  message->header = {static_cast<std::uint32_t>(bytes.size()), static_cast<std::uint32_t>(word), 0, 0};
+  message->header = header_of(bytes.size(), 0, word);
   std::ranges::copy(bytes, message->own.begin());
   message->bytes = message->own.data();
   message->is_word = true;
   locked_queue(*link, message);
 }
 
-std::uintptr_t TcpLinks::locked_receive(Bytes bytes, int from, std::uint32_t channel, int tag) {
+std::uintptr_t TcpLinks::locked_receive(Bytes bytes, int from, std::uint32_t channel, Messages::Tag tag) {
   Link& link = *links_[static_cast<std::size_t>(from)];
   Message* const message = locked_new_message();
-  message->header = {static_cast<std::uint32_t>(bytes.size()), static_cast<std::uint32_t>(tag), channel, 0};
+  message->header = header_of(bytes.size(), channel, tag);
   message->bytes = bytes.data();
   const auto is_it = [&](const Buffered* each) {
     return !each->taker && std::memcmp(&each->header, &message->header, kHeader) == 0;
@@ -122,7 +126,7 @@ bool TcpLinks::locked_finish(std::uintptr_t name) {
 }
 
 std::optional<int> TcpLinks::locked_take(Bytes bytes, std::span<const int> ranks, std::uint32_t channel, int tag) {
-  const TcpHeader wanted{static_cast<std::uint32_t>(bytes.size()), static_cast<std::uint32_t>(tag), channel, 0};
+  const TcpHeader wanted = header_of(bytes.size(), channel, tag);
   for (std::size_t place = 0; place < ranks.size(); ++place) {
     Link* const link = links_[static_cast<std::size_t>(ranks[place])].get();
     if (!link) continue;

@@ -27,7 +27,7 @@ struct TcpHeader {
   std::uint32_t length = 0;
   std::uint32_t tag = 0;
   std::uint32_t channel = 0;  // of a group of ranks; 0: the words of these connections themselves
-  std::uint32_t view = 0;     // of the ranks' membership; 0 as long as no rank can leave or join
+  std::uint32_t history = 0;  // Messages::Tag::history: a rank out of step takes no message of another call
 };
 
 // A rank that has left although the job goes on.
@@ -62,8 +62,8 @@ class TcpLinks {
   void leave_end_to_others() { waits_for_end_ = true; }
 
   // A message to send or to receive. The bytes stay alive until locked_finish returns true, which forgets the message.
-  std::uintptr_t locked_send(ConstBytes bytes, int to, std::uint32_t channel, int tag);
-  std::uintptr_t locked_receive(Bytes bytes, int from, std::uint32_t channel, int tag);
+  std::uintptr_t locked_send(ConstBytes bytes, int to, std::uint32_t channel, Messages::Tag tag);
+  std::uintptr_t locked_receive(Bytes bytes, int from, std::uint32_t channel, Messages::Tag tag);
   bool locked_finish(std::uintptr_t message);
   // Takes a message that nobody waits for. nullopt: none has come from any of these ranks. Else the index of its
   // sender.

@@ -30,10 +30,10 @@ class TcpMessages final : public Messages {
   void abort(ExitCode code) noexcept override;
 
  private:
-  std::uintptr_t send_piece(ConstBytes bytes, int to, int tag) override {
+  std::uintptr_t send_piece(ConstBytes bytes, int to, Tag tag) override {
     return links_->locked_send(bytes, rank_at(to), channel_, tag);
   }
-  std::uintptr_t receive_piece(Bytes bytes, int from, int tag) override {
+  std::uintptr_t receive_piece(Bytes bytes, int from, Tag tag) override {
     return links_->locked_receive(bytes, rank_at(from), channel_, tag);
   }
   int rank_at(int place) const { return ranks_[static_cast<std::size_t>(place)]; }
