@@ -136,6 +136,11 @@ TEST(TcpMeeting, ends_a_connection_whose_messages_have_wrong_codes) {
   EXPECT_FALSE(theirs.take(message, from));
   ASSERT_TRUE(theirs.lost());
   EXPECT_EQ(theirs.lost()->rank, 0);
+  EXPECT_TRUE(theirs.lost()->sent_changed);
+  EXPECT_FALSE(mine.lost()) << "it would accuse the other rank";
+  theirs.tell_end(ExitCode::kPeerLost);
+  mine.hear_last_words();
+  EXPECT_EQ(mine.end_told(), ExitCode::kPeerLost) << "so it ends without a message";
 }
 
 TEST(TcpMeeting, names_the_ranks_that_have_not_come) {

@@ -83,8 +83,16 @@ TcpMeeting meeting_of(const PromisedRanks& promised) {
   return meeting;
 }
 
+std::string describe_loss(const EndedRank& lost, const std::vector<std::string>& hosts) {
+  const std::string rank = "rank " + std::to_string(lost.rank);
+  if (lost.sent_changed) return describe_changed(rank + " on " + hosts[static_cast<std::size_t>(lost.rank)]);
+  return rank +
+         " is lost: its connections ended, and it has not said why. Look at its messages, and whether its host still "
+         "runs";
+}
+
 // Ends the process when another rank is lost. The rank that comes first prints, and tells the others to end.
-void end_with(TcpLinks& links, EndedRank lost) {
+void end_with(TcpLinks& links, const std::vector<std::string>& hosts, EndedRank lost) {
   std::signal(SIGTERM, SIG_DFL);
   const int before = links.rank() - (lost.rank < links.rank() ? 1 : 0);
   // The rank that ended first may have told why, on a connection that brings it a little later than this loss.
@@ -95,12 +103,7 @@ void end_with(TcpLinks& links, EndedRank lost) {
     lost.code = links.end_told();
   }
   if (lost.code) std::_Exit(static_cast<int>(*lost.code));
-  print_failure({ExitCode::kPeerLost,
-                 "rank " + std::to_string(lost.rank) +
-                     " is lost: its connections ended, and it has not said why. Look at its "
-                     "messages, and whether its host still runs",
-                 false},
-                links.rank(), links.size());
+  print_failure({ExitCode::kPeerLost, describe_loss(lost, hosts), false}, links.rank(), links.size());
   links.tell_end(ExitCode::kPeerLost);
   std::_Exit(static_cast<int>(ExitCode::kPeerLost));
 }
@@ -108,14 +111,14 @@ void end_with(TcpLinks& links, EndedRank lost) {
 // Notices a lost rank whatever the other threads of this rank do. With `ends_process` it then ends the process.
 class Watch {
  public:
-  Watch(const std::shared_ptr<TcpLinks>& links, bool ends_process) : links_(links) {
+  Watch(const MetRanks& met, bool ends_process) : links_(met.links), hosts_(met.names) {
     start_without_signals([&] {
       thread_ =
           start_thread<std::jthread>("to watch the connections", [this, ends_process](const std::stop_token& stop) {
             while (!stop.stop_requested()) {
               links_->await_end();
               const std::optional<EndedRank> lost = links_->lost();
-              if (lost && ends_process) end_with(*links_, *lost);
+              if (lost && ends_process) end_with(*links_, hosts_, *lost);
             }
           });
     });
@@ -129,6 +132,7 @@ class Watch {
 
  private:
   const std::shared_ptr<TcpLinks> links_;
+  const std::vector<std::string> hosts_;
   std::jthread thread_;
 };
 
@@ -177,7 +181,7 @@ int run_tcp_job(const std::function<void(Transport&)>& body, const TcpUse& use) 
     rank = meeting.rank;
     const MetRanks met = meet(meeting);
     met.links->leave_end_to_others();
-    const Watch watch(met.links, true);
+    const Watch watch(met, true);
     with_transport(use, met, [&](Transport& transport) { code = run_rank(transport, body); });
     EndTimeout limit(rank, code);
     limit.enter("the ranks' parting");
@@ -207,7 +211,7 @@ int run_tcp_threads(int ranks, const std::vector<int>& hosts, const std::functio
     const std::optional<Failure> failure = failure_of([&] {
       MetRanks met = meet(mine);
       met.hosts = hosts;
-      const Watch watch(met.links, false);
+      const Watch watch(met, false);
       with_transport(use, met, [&](Transport& transport) { run_thread(transport, body, outcome); });
       met.links->part();
     });

@@ -86,7 +86,7 @@ void TcpLinks::locked_write(Link& link) {
 
 // One system call brings the rest of a message, its code, and the next header.
 void TcpLinks::locked_read(Link& link) {
-  for (std::size_t reads = 0; reads < kReadsAtOnce && link.socket.is_open(); ++reads) {
+  for (std::size_t reads = 0; reads < kReadsAtOnce && link.socket.is_open() && !link.is_refused; ++reads) {
     const std::size_t length = link.header.length;
     std::array<iovec, 2> parts;
     std::size_t count = 0;
@@ -97,7 +97,8 @@ void TcpLinks::locked_read(Link& link) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return;
     const std::size_t wanted = length + kEdge - link.got;
-    if (got <= 0 || !locked_consume(link, static_cast<std::size_t>(got))) return locked_close(link);
+    if (got <= 0) return locked_close(link);
+    if (!locked_consume(link, static_cast<std::size_t>(got))) return locked_refuse(link);
     if (static_cast<std::size_t>(got) < wanted) return;  // all that had come is read
   }
 }
@@ -200,7 +201,7 @@ void TcpLinks::locked_hear(Link& link) {
     int code = 0;
     std::memcpy(&code, link.word.data(), sizeof code);
     if (!end_told_) end_told_ = static_cast<ExitCode>(code);
-    locked_lose(link.peer, end_told_);
+    locked_lose({link.peer, end_told_});
   }
 }
 
@@ -213,8 +214,8 @@ bool TcpLinks::locked_list(std::vector<pollfd>& wanted) {
       has_written = true;
     }
     const bool is_open = link && link->socket.is_open();
-    wanted.push_back({is_open ? link->socket.descriptor() : -1,
-                      static_cast<short>(is_open && link->first ? POLLIN | POLLOUT : POLLIN), 0});
+    const int read = is_open && link->is_refused ? 0 : POLLIN, write = is_open && link->first ? POLLOUT : 0;
+    wanted.push_back({is_open ? link->socket.descriptor() : -1, static_cast<short>(read | write), 0});
   }
   return has_written;
 }
@@ -230,11 +231,17 @@ void TcpLinks::locked_move(const std::vector<pollfd>& wanted) {
 void TcpLinks::locked_close(Link& link) {
   link.socket.close();
   link.first = link.last = nullptr;
-  if (!link.has_said_goodbye) locked_lose(link.peer, std::nullopt);
+  if (!link.has_said_goodbye) locked_lose({link.peer});
 }
 
-void TcpLinks::locked_lose(int rank, std::optional<ExitCode> code) {
-  if (!lost_) lost_ = EndedRank{rank, code};
+// The connection stays open: so tell_end() reaches the other rank too, which would otherwise accuse this one.
+void TcpLinks::locked_refuse(Link& link) {
+  link.is_refused = true;
+  locked_lose({.rank = link.peer, .sent_changed = true});
+}
+
+void TcpLinks::locked_lose(const EndedRank& lost) {
+  if (!lost_) lost_ = lost;
   ::eventfd_write(wake_.descriptor(), 1);  // whichever thread has noticed it
   locked_end_pause();
 }

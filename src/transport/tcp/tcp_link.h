@@ -49,6 +49,7 @@ struct TcpLinks::Link {
   Socket socket;
   MessageMac out_mac, in_mac;
   bool has_said_goodbye = false;
+  bool is_refused = false;  // a changed message came: nothing more is read, but last words can be sent
   // Outgoing.
   Message* first = nullptr;
   Message* last = nullptr;

@@ -39,6 +39,12 @@ bool await_any_of(std::vector<pollfd>& wanted, std::chrono::nanoseconds at_most)
 
 }  // namespace
 
+std::string describe_changed(const std::string& rank) {
+  return "a message from " + rank +
+         " arrived changed (its code is wrong): the network between the two hosts, or their memory, is faulty, or "
+         "somebody interferes";
+}
+
 TcpLinks::TcpLinks(int rank, int size)
     : rank_(rank),
       size_(size),
@@ -153,7 +159,8 @@ void TcpLinks::await_end() {
   {
     const std::lock_guard lock(*mutex_);
     for (const auto& link : links_)
-      wanted.push_back({link && link->socket.is_open() ? link->socket.descriptor() : -1, POLLRDHUP, 0});
+      wanted.push_back(
+          {link && link->socket.is_open() && !link->is_refused ? link->socket.descriptor() : -1, POLLRDHUP, 0});
   }
   wanted.push_back({wake_.descriptor(), POLLIN, 0});
   if (::poll(wanted.data(), wanted.size(), -1) <= 0) return;
@@ -219,7 +226,8 @@ void TcpLinks::fail_if_lost() {
   const std::optional<EndedRank> gone = lost();
   if (!gone) return;
   while (waits_for_end_) std::this_thread::sleep_for(std::chrono::seconds(1));
-  throw Error(ExitCode::kPeerLost, "rank " + std::to_string(gone->rank) + " has left the job");
+  const std::string rank = "rank " + std::to_string(gone->rank);
+  throw Error(ExitCode::kPeerLost, gone->sent_changed ? describe_changed(rank) : rank + " has left the job");
 }
 
 std::optional<EndedRank> TcpLinks::lost() {
@@ -290,7 +298,7 @@ void TcpLinks::abort(ExitCode code) noexcept {
   if (waits_for_end_) std::_Exit(static_cast<int>(code));
   const std::lock_guard lock(*mutex_);
   is_parting_ = false;
-  locked_lose(rank_, code);
+  locked_lose({rank_, code});
 }
 
 void TcpLinks::part() {

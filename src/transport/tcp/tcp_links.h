@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,8 +35,12 @@ struct TcpHeader {
 struct EndedRank {
   int rank = -1;
   // The code that it gave to all. Without a code, its connection ended for another reason.
-  std::optional<ExitCode> code;
+  std::optional<ExitCode> code = {};
+  bool sent_changed = false;  // the reason: a message from it arrived that is not as it was sent
 };
+
+// `rank`: such as "rank 1 on b".
+std::string describe_changed(const std::string& rank);
 
 // All waiting is one poll of all connections, so whoever waits moves what can be moved: bytes into the memory of a
 // receive that waits for them, or into a buffer. No thread works for it, but a watch thread sleeps in await_end(), so
@@ -110,7 +115,8 @@ class TcpLinks {
   bool locked_end_message(Link& link);
   void locked_hear(Link& link);
   void locked_close(Link& link);
-  void locked_lose(int rank, std::optional<ExitCode> code);
+  void locked_refuse(Link& link);
+  void locked_lose(const EndedRank& lost);
   void locked_end_pause() noexcept;
   void locked_give_back(Link& link, Buffered* buffered);
   void locked_buffer_message(Link& link);

@@ -39,6 +39,9 @@ std::string duration_of(std::chrono::milliseconds time) {
 
 void warn(const std::string& text) { std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str()); }
 
+// Behind the name stands a number of the machine.
+std::string name_of_host(const std::string& host) { return host.substr(0, host.find(' ')); }
+
 // A rank's description of itself.
 struct Entry {
   std::array<char, 64> address{};
@@ -56,7 +59,7 @@ class Meeting {
         entries_(static_cast<std::size_t>(settings.ranks)) {}
 
   MetRanks run() {
-    if (settings_.ranks == 1) return {links_, {0}};
+    if (settings_.ranks == 1) return {links_, {0}, {name_of_host(settings_.host)}};
     settings_.rank == 0 ? receive_guests() : visit_first();
     set(entry_of(settings_.rank).host, settings_.host);
     exchange_entries();
@@ -65,7 +68,7 @@ class Meeting {
     job_secret_ = hmac(settings_.secret, {bytes_of("job"), words});
     for (int peer = 1; peer < settings_.rank; ++peer) connect(peer);
     if (settings_.rank > 0) admit(listener_, job_secret_, settings_.rank + 1);
-    return {links_, hosts()};
+    return {links_, hosts(), names_of_hosts()};
   }
 
   // Ranks that have come end with the code of the one that fails, whose message says why.
@@ -155,6 +158,8 @@ class Meeting {
     links_->hear_last_words();
     const std::optional<EndedRank> lost = links_->lost();
     if (!lost) return;
+    if (lost->sent_changed)
+      throw Error(ExitCode::kPeerLost, describe_changed("rank " + std::to_string(lost->rank) + host_of(lost->rank)));
     throw Error(ExitCode::kPeerLost, "rank " + std::to_string(lost->rank) + host_of(lost->rank) +
                                          " came to the meeting of the ranks, and ended before all had come: look at "
                                          "its messages");
@@ -162,7 +167,7 @@ class Meeting {
 
   std::string host_of(int rank) {
     const std::string host = entry_of(rank).host.data();
-    return host.empty() ? "" : " (host " + host.substr(0, host.find(' ')) + ")";
+    return host.empty() ? "" : " (host " + name_of_host(host) + ")";
   }
 
   bool is_time_to_remind() {
@@ -270,6 +275,12 @@ class Meeting {
       hosts.push_back(static_cast<int>(std::ranges::find_if(entries_, same) - entries_.begin()));
     }
     return hosts;
+  }
+
+  std::vector<std::string> names_of_hosts() const {
+    std::vector<std::string> names;
+    for (const Entry& entry : entries_) names.push_back(name_of_host(entry.host.data()));
+    return names;
   }
 
   const TcpMeeting settings_;

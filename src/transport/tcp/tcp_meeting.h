@@ -31,7 +31,8 @@ struct TcpMeeting {
 
 struct MetRanks {
   std::shared_ptr<TcpLinks> links;
-  std::vector<int> hosts;  // for each rank, the lowest rank with the same host
+  std::vector<int> hosts;          // for each rank, the lowest rank with the same host
+  std::vector<std::string> names;  // of the hosts, by rank
 };
 
 // Collective. Throws Error(kPeerLost) after the limit: rank 0's message names the ranks that have not come. Throws it
