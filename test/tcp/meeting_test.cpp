@@ -251,6 +251,24 @@ TEST(TcpMeeting, refuses_another_number_of_ranks) {
   EXPECT_EQ(outcomes.back().code, 78) << "69 would mean that the same command may succeed later";
 }
 
+TEST(TcpMeeting, refuses_a_rank_that_comes_twice_and_tells_all) {
+  std::vector<TcpMeeting> all = ranks_that_meet(3);
+  for (TcpMeeting& each : all) each.host = "host" + std::to_string(each.rank) + " machine";
+  TcpMeeting twin = all[1];
+  twin.host = "other machine";
+  Outcome refused;
+  const auto begin = TcpClock::now();
+  const auto outcomes = meet_all({all[0], all[1]}, [&] {
+    std::this_thread::sleep_for(500ms);
+    refused = meet_all({twin}).front();
+  });
+  EXPECT_EQ(outcomes.front().code, 78);
+  EXPECT_TRUE(says(outcomes.front().message, "rank 1 has come twice, from host1 and from other: is RANK set"));
+  EXPECT_EQ(outcomes.back().code, 78);
+  EXPECT_EQ(refused.code, 78);
+  EXPECT_LT(TcpClock::now() - begin, 10s) << "less than the limit";
+}
+
 TEST(TcpMeeting, says_what_an_address_looks_like) {
   EXPECT_EQ(text_of(parse_address("[::1]:80", "--meet")), "[::1]:80");
   for (const char* wrong : {"", "host", "host:", ":80", "host:0", "host:65536", "host:80x", "::1:80", "[::1]"})

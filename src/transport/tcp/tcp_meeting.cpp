@@ -22,6 +22,7 @@ namespace {
 
 constexpr int kMeetTag = 1;
 constexpr std::chrono::milliseconds kBetweenTries{50}, kLookEvery{100};
+constexpr std::chrono::seconds kTwinsTime{1};
 constexpr std::chrono::seconds kGrace{10};  // for the rank that waits longest to say who is missing
 
 // "rank 3", "ranks 1, 2 and 3 others".
@@ -39,8 +40,10 @@ std::string duration_of(std::chrono::milliseconds time) {
 
 void warn(const std::string& text) { std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str()); }
 
-// Behind the name stands a number of the machine.
-std::string name_of_host(const std::string& host) { return host.substr(0, host.find(' ')); }
+// Behind the name stands a number of the machine. Empty: the rank has not told it so far.
+std::string name_of_host(const std::string& host) {
+  return host.empty() ? "an unknown host" : host.substr(0, host.find(' '));
+}
 
 // A rank's description of itself.
 struct Entry {
@@ -140,17 +143,46 @@ class Meeting {
   void welcome(TcpConnection guest, int first) {
     const int from = guest.hello.from;
     const int ranks = guest.hello.ranks;
-    const bool is_awaited = from >= first && from < settings_.ranks && !links_->is_connected(from);
+    const bool is_of_job = from >= first && from < settings_.ranks;
+    const bool is_awaited = is_of_job && !links_->is_connected(from);
     if (is_awaited) links_->connect(from, std::move(guest));
     if (ranks != settings_.ranks)
       throw Error(ExitCode::kConfiguration, "rank " + std::to_string(from) + " belongs to a job of " +
                                                 count_text(ranks, "rank") + ", rank " + std::to_string(settings_.rank) +
                                                 " to one of " + count_text(settings_.ranks, "rank") +
                                                 ": each job needs a meeting point of its own");
-    if (!is_awaited) return;
-    if (settings_.rank > 0) return;
+    if (settings_.rank > 0 || !is_of_job) return;
+    if (!is_awaited) refuse_twin(std::move(guest));
     const std::lock_guard lock(messages_.mutex());
     messages_.receive(std::as_writable_bytes(std::span(&entry_of(from), 1)), from, kMeetTag, requests_);
+  }
+
+  [[noreturn]] void refuse_twin(TcpConnection twin) {
+    hear_guests();  // if the first one has ended, that is the reason
+    const int rank = twin.hello.from;
+    Entry other;
+    const auto links = std::make_shared<TcpLinks>(0, settings_.ranks);
+    links->connect(rank, std::move(twin));
+    await_entry(links, rank, other);
+    links->tell_end(ExitCode::kConfiguration);
+    throw Error(ExitCode::kConfiguration, "rank " + std::to_string(rank) + " has come twice, from " +
+                                              name_of_host(entry_of(rank).host.data()) + " and from " +
+                                              name_of_host(other.host.data()) +
+                                              ": is RANK set anew on each host, or do two jobs use this port?");
+  }
+
+  // Waits for a moment only. The entry must outlive the links, which may still write to it.
+  static void await_entry(const std::shared_ptr<TcpLinks>& links, int rank, Entry& entry) {
+    TcpMessages messages(links);
+    Messages::Requests requests;
+    {
+      const std::lock_guard lock(messages.mutex());
+      messages.receive(std::as_writable_bytes(std::span(&entry, 1)), rank, kMeetTag, requests);
+    }
+    for (const auto end = TcpClock::now() + kTwinsTime; TcpClock::now() < end && !messages.advance(requests);) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      links->hear_last_words();
+    }
   }
 
   // Rank 0 reads what those that have come say of themselves, and notices if one of them has ended.
