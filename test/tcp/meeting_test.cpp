@@ -117,6 +117,35 @@ TEST(TcpMeeting, drops_strangers_and_goes_on) {
   EXPECT_EQ(outcomes.front().code, 0) << outcomes.front().message;
 }
 
+// A rank that is started by hand without the secret, and a port scanner.
+TEST(TcpMeeting, tells_ranks_without_the_secret_from_other_programs) {
+  std::vector<TcpMeeting> all = ranks_that_meet(2);
+  all[0].limit = 1s;
+  const auto outcomes = meet_all({all[0]}, [&] {
+    say(stranger_at(all[0].point), "GET / HTTP/1.1");
+    TcpMeeting wrong = all[1];
+    wrong.secret = secret_of("wrong");
+    meet_all({wrong});
+  });
+  EXPECT_TRUE(says(outcomes.front().message, "; 1 connection did not know the job's secret"));
+  EXPECT_TRUE(says(outcomes.front().message, "; 1 connection of other programs came"));
+}
+
+TEST(TcpMeeting, refuses_a_rank_of_another_version) {
+  const std::vector<TcpMeeting> all = ranks_that_meet(2);
+  const auto begin = TcpClock::now();
+  const auto outcomes = meet_all({all[0]}, [&] {
+    TcpHello hello;
+    hello.version = 1;
+    hello.from = 1;
+    hello.ranks = 2;
+    EXPECT_FALSE(greet(stranger_at(all[0].point), hello, all[0].secret, TcpClock::now() + 5s));
+  });
+  EXPECT_EQ(outcomes.front().code, 78);
+  EXPECT_TRUE(says(outcomes.front().message, "a rank of another version of eave came to rank 0: it speaks version 1"));
+  EXPECT_LT(TcpClock::now() - begin, 10s) << "less than the limit";
+}
+
 // It knows the secret, and says it is rank 1, but its messages carry wrong codes.
 TEST(TcpMeeting, ends_a_connection_whose_messages_have_wrong_codes) {
   TcpConnection one, other;

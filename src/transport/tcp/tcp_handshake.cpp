@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <vector>
 
@@ -78,7 +79,7 @@ std::optional<TcpConnection> Admission::admit(std::chrono::milliseconds at_most)
       guests_.erase(guest);
       return made;
     }
-    refused_ += verdict == Verdict::kIsGone;
+    if (verdict == Verdict::kIsGone) ++(guest->is_answered ? refused_.without_secret : refused_.of_others);
     guest = verdict == Verdict::kIsGone ? guests_.erase(guest) : std::next(guest);
   }
   return std::nullopt;
@@ -109,6 +110,7 @@ Admission::Verdict Admission::hear(Guest& guest) {
   const TcpHello mine;
   const std::size_t known = std::min(guest.got, mine.magic.size());
   if (std::memcmp(guest.come.data(), mine.magic.data(), known) != 0) return Verdict::kIsGone;
+  check_version(guest);
   if (guest.got == wanted && !guest.is_answered) return answer(guest) ? Verdict::kWaits : Verdict::kIsGone;
   if (guest.got == wanted) {
     const auto proof = std::span(guest.come).subspan(sizeof(TcpHello));
@@ -118,9 +120,18 @@ Admission::Verdict Admission::hear(Guest& guest) {
   return TcpClock::now() > guest.deadline ? Verdict::kIsGone : Verdict::kWaits;
 }
 
+void Admission::check_version(const Guest& guest) const {
+  const TcpHello hello = hello_of(guest), mine;
+  if (guest.got < offsetof(TcpHello, view) || hello.version == mine.version) return;
+  throw Error(ExitCode::kConfiguration,
+              "a rank of another version of eave came to rank " + std::to_string(rank_) + ": it speaks version " +
+                  std::to_string(hello.version) + " of the protocol, this one version " + std::to_string(mine.version) +
+                  ". Install the same eave on all hosts, and end jobs of others at this port");
+}
+
 bool Admission::answer(Guest& guest) {
   const TcpHello hello = hello_of(guest), mine;
-  if (hello.version != mine.version || hello.view != mine.view || hello.to != rank_) return false;
+  if (hello.view != mine.view || hello.to != rank_) return false;
   guest.is_answered = true;
   guest.random = random_secret();
   std::array<Secret, 2> answer = {guest.random, proof_of(secret_, "server", hello, guest.random)};

@@ -4,8 +4,8 @@
 //   server → client   random number, proof = HMAC(secret, "server", hello, random number)
 //   client → server   proof = HMAC(secret, "client", hello, random number)
 //
-// A connection that says anything else, or too late, is closed without an answer. HMAC(secret, "keys", …) of the same
-// numbers gives the keys of both directions (tcp_mac.h).
+// A connection that says anything else, or too late, is closed without an answer. Every version begins with the magic
+// and its number. HMAC(secret, "keys", …) of the same numbers gives the keys of both directions (tcp_mac.h).
 #pragma once
 
 #include <array>
@@ -37,15 +37,22 @@ struct TcpConnection {
 std::optional<TcpConnection> greet(Socket socket, const TcpHello& hello, const Secret& secret,
                                    TcpClock::time_point deadline);
 
+// How many connections were closed.
+struct Refusals {
+  int without_secret = 0;
+  int of_others = 0;  // they said nothing that a rank of the job says
+};
+
 // The server's side, for several connections at once. So one that stays silent delays no other.
 class Admission {
  public:
   // The listener is not owned.
   Admission(const Socket& listener, int rank, const Secret& secret)
       : listener_(listener), rank_(rank), secret_(secret) {}
-  // Waits for at most this long. nullopt: nobody has proved to know the secret so far.
+  // Waits for at most this long. nullopt: nobody has proved to know the secret so far. Throws Error(kConfiguration) if
+  // a rank of another version comes.
   std::optional<TcpConnection> admit(std::chrono::milliseconds at_most);
-  int refused() const { return refused_; }  // connections that were closed
+  const Refusals& refused() const { return refused_; }
 
  private:
   struct Guest {
@@ -60,6 +67,7 @@ class Admission {
 
   void let_in();
   Verdict hear(Guest& guest);
+  void check_version(const Guest& guest) const;
   bool answer(Guest& guest);
   TcpHello hello_of(const Guest& guest) const;
 
@@ -67,7 +75,7 @@ class Admission {
   const int rank_;
   const Secret secret_;
   std::list<Guest> guests_;
-  int refused_ = 0;
+  Refusals refused_;
 };
 
 }  // namespace eave

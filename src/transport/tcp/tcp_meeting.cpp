@@ -221,7 +221,7 @@ class Meeting {
     return "After " + duration_of(settings_.limit) + " (--meet-limit, EAVE_MEET_LIMIT) the job fails";
   }
 
-  std::string describe_wait(int first, int refused) {
+  std::string describe_wait(int first, const Refusals& refused) {
     const std::vector<std::string> ranks = missing(first);
     return "rank 0 (host " + host_name() + ") has waited for " + duration_of(settings_.reminder) + " at " +
            point_text() + ": of " + count_text(settings_.ranks, "rank") + ", " + text_of_ranks(ranks) +
@@ -237,8 +237,12 @@ class Meeting {
            ". Look whether rank 0 runs, and whether this is an address of its host that others reach. " + until_text();
   }
 
-  std::string refused_text(int refused) const {
-    return refused > 0 ? "; " + count_text(refused, "connection") + " did not know the job's secret" : "";
+  std::string refused_text(const Refusals& refused) const {
+    std::string text;
+    if (refused.without_secret > 0)
+      text += "; " + count_text(refused.without_secret, "connection") + " did not know the job's secret";
+    if (refused.of_others > 0) text += "; " + count_text(refused.of_others, "connection") + " of other programs came";
+    return text;
   }
 
   // The meeting point, and the address that it stands for if it is a name.
@@ -254,7 +258,7 @@ class Meeting {
     return ranks;
   }
 
-  [[noreturn]] void refuse_to_wait(int first, int refused) {
+  [[noreturn]] void refuse_to_wait(int first, const Refusals& refused) {
     const std::vector<std::string> ranks = missing(first);
     throw Error(ExitCode::kPeerLost, text_of_ranks(ranks) + (ranks.size() == 1 ? " has" : " have") +
                                          " not come to rank " + std::to_string(settings_.rank) + " at " +
