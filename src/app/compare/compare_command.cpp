@@ -82,7 +82,7 @@ RankSettings settings_of_rank(const CompareRequest& comparison) {
   RankSettings settings{{"command", "compare"}};
   for (const auto& [name, entry] : comparison.own.entries()) settings["--" + name] = entry.text;
   for (const auto& [name, value] : comparison.of_train) {
-    if (!options_of_files().contains(name) && name != "progress") settings["--" + name] = value;
+    if (!options_of_rank().contains(name) && name != "progress") settings["--" + name] = value;
   }
   return settings;
 }

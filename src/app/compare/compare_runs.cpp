@@ -106,7 +106,7 @@ bool has_results(const std::filesystem::path& run) {
 
 void require_same_comparison(const std::map<std::string, std::string>& saved,
                              const std::map<std::string, std::string>& mine, const std::string& place) {
-  std::set<std::string> free = options_of_files();
+  std::set<std::string> free = options_of_rank();
   free.insert({"run-dir", "progress"});
   free.erase("vocabulary");  // losses per token of different vocabularies are not comparable
   // Comparisons from before 2026-11-26 evaluated once an epoch. Their runs are kept.
@@ -188,7 +188,7 @@ void CompareRuns::require_same_runs() {
   RankSettings settings;
   for (const Cell& cell : grid_.first_cells()) {
     for (const auto& [name, value] : line_.config_in_force(parse(cell, {}))) {
-      if (!options_of_files().contains(name)) settings[cell.label + ": --" + name] = value;
+      if (!options_of_rank().contains(name)) settings[cell.label + ": --" + name] = value;
     }
   }
   require_same_start(job_, settings);

@@ -35,7 +35,8 @@ constexpr const char* kWatching =
     "tensorboard "
     "trace ";
 constexpr const char* kPlace =
-    "allow-unstable inject-fault ranks shape-compute shape-delay shape-jitter shape-rate slow-rank transport ";
+    "allow-unstable inject-fault meet meet-limit ranks shape-compute shape-delay shape-jitter shape-rate slow-rank "
+    "transport ";
 
 // What a resumed run may change.
 const std::set<std::string>& changeable() {
@@ -56,11 +57,20 @@ const std::set<std::string>& options_of_files() {
   return kOptions;
 }
 
+const std::set<std::string>& options_of_rank() {
+  static const std::set<std::string> kOptions = [] {
+    std::set<std::string> options = options_of_files();
+    options.insert({"meet", "meet-limit"});
+    return options;
+  }();
+  return kOptions;
+}
+
 std::map<std::string, std::string> settings_of_rank(const std::string& command, const CommandLine& line,
                                                     const OptionValues& values, const std::string& without) {
   std::map<std::string, std::string> settings{{"command", command}};
   for (const auto& [name, value] : line.config_in_force(values)) {
-    if (options_of_files().contains(name) || name == without) continue;
+    if (options_of_rank().contains(name) || name == without) continue;
     settings[name == kPluginFile ? "the plug-in file" : "--" + name] = value;
   }
   return settings;
@@ -69,6 +79,7 @@ std::map<std::string, std::string> settings_of_rank(const std::string& command, 
 std::vector<std::pair<std::string, std::string>> settings_of_numbers(const OptionValues& values) {
   std::set<std::string> others = words_in(std::string(kWatching) + kPlace + "async-order async-overlap replay");
   others.insert(options_of_files().begin(), options_of_files().end());
+  for (const char* in_older_logs : {"meet", "meet-limit"}) others.erase(in_older_logs);
   others.erase("vocabulary");  // losses of other tokens are other numbers
   std::vector<std::pair<std::string, std::string>> settings;
   for (const auto& [name, entry] : values.entries()) {

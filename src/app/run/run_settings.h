@@ -16,7 +16,11 @@ namespace eave {
 // Options that name files. The files may be elsewhere on each host, and may be moved between two runs.
 const std::set<std::string>& options_of_files();
 
-// The settings of a command that its ranks must share: those in force, without options_of_files and `without`, which
+// Options that may differ between the ranks of a job: options_of_files(), and where the ranks meet. One rank may be
+// given the name of rank 0's host, another its address.
+const std::set<std::string>& options_of_rank();
+
+// The settings of a command that its ranks must share: those in force, without options_of_rank() and `without`, which
 // concerns each rank by itself.
 std::map<std::string, std::string> settings_of_rank(const std::string& command, const CommandLine& line,
                                                     const OptionValues& values, const std::string& without = "");
