@@ -20,12 +20,10 @@ struct Said {
   std::vector<std::string> lines;
 };
 
-// Runs `body` on ranks of different hosts, so that all values go by messages.
-std::string watched(int ranks, const std::function<void(Transport&)>& body) {
+// Runs `body` on ranks of these hosts. Within a host, sums go through shared memory.
+std::string watched(const std::vector<int>& hosts, const std::function<void(Transport&)>& body) {
   Said said;
-  std::vector<int> hosts;
-  for (int rank = 0; rank < ranks; ++rank) hosts.push_back(rank);
-  run_tcp_threads(ranks, hosts,
+  run_tcp_threads(static_cast<int>(hosts.size()), hosts,
                   [&](Transport& transport) {
                     WatchdogSettings settings;
                     settings.limits = {{8, "limit"}, {8, "limit"}, {8, "limit"}};
@@ -47,23 +45,25 @@ std::string watched(int ranks, const std::function<void(Transport&)>& body) {
 // Both ranks take themselves for the root, so both only send. The messages of the broadcast have the lengths of those
 // of the sum behind it.
 TEST(TcpRanksOutOfStep, are_named_when_each_broadcasts_as_the_root) {
-  std::vector<float> sums(2);
-  const std::string line = watched(2, [&](Transport& transport) {
-    std::vector<float> values(1000, 1.0f);
-    transport.all_reduce_sum(values).wait();
-    transport.broadcast(values, transport.rank()).wait();
-    values.assign(values.size(), 10.0f);
-    transport.all_reduce_sum(values).wait();
-    sums[static_cast<std::size_t>(transport.rank())] = values.front();
-  });
-  EXPECT_TRUE(says(line, "out of step: at meeting 1 of all"));
-  EXPECT_TRUE(says(line, "a broadcast of 4000 bytes from rank 0"));
-  EXPECT_TRUE(says(line, "a broadcast of 4000 bytes from rank 1"));
-  EXPECT_EQ(sums, std::vector<float>(2)) << "no rank goes on with the other's stale values";
+  for (const std::vector<int>& hosts : {std::vector{0, 1}, std::vector{0, 0}}) {
+    std::vector<float> sums(2);
+    const std::string line = watched(hosts, [&](Transport& transport) {
+      std::vector<float> values(1000, 1.0f);
+      transport.all_reduce_sum(values).wait();
+      transport.broadcast(values, transport.rank()).wait();
+      values.assign(values.size(), 10.0f);
+      transport.all_reduce_sum(values).wait();
+      sums[static_cast<std::size_t>(transport.rank())] = values.front();
+    });
+    EXPECT_TRUE(says(line, "out of step: at meeting 1 of all"));
+    EXPECT_TRUE(says(line, "a broadcast of 4000 bytes from rank 0"));
+    EXPECT_TRUE(says(line, "a broadcast of 4000 bytes from rank 1"));
+    EXPECT_EQ(sums, std::vector<float>(2)) << "no rank goes on with the other's stale values";
+  }
 }
 
 TEST(TcpRanksOutOfStep, are_named_when_one_of_three_takes_another_rank_for_the_root) {
-  const std::string line = watched(3, [](Transport& transport) {
+  const std::string line = watched({0, 1, 2}, [](Transport& transport) {
     std::vector<float> values(999, 1.0f);
     transport.broadcast(values, transport.rank() == 2 ? 2 : 0).wait();
     transport.all_gather("the end");

@@ -76,9 +76,9 @@ void MessageWire::sum_on_host(Slice values) {
     const float* const begin = lent.mine.data();
     if (values.data() < begin || values.data() + values.size() > begin + lent.mine.size()) continue;
     const auto at = static_cast<std::uint64_t>(values.data() - begin) * lent_.size() + number;
-    return shared_memory_sum_->sum_in_place(values, static_cast<std::ptrdiff_t>(lent.stride), at);
+    return shared_memory_sum_->sum_in_place(values, static_cast<std::ptrdiff_t>(lent.stride), at, history_);
   }
-  shared_memory_sum_->all_reduce_sum(values);
+  shared_memory_sum_->all_reduce_sum(values, history_);
 }
 
 Slice MessageWire::lend(std::size_t size) {

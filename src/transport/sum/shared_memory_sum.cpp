@@ -24,6 +24,9 @@ using Count = std::uint64_t;
 // Other ranks read the count while its rank writes it.
 Count load(const Count& count) { return std::atomic_ref(const_cast<Count&>(count)).load(std::memory_order_acquire); }
 
+// Ranks in step have the same one in a sum.
+Count mark_of(Slice values, std::uint32_t history) { return values.size() ^ (static_cast<Count>(history) << 32); }
+
 }  // namespace
 
 // How many segments this rank has finished, by phase. Each phase has its own cache line.
@@ -31,9 +34,9 @@ struct SharedMemorySum::RankBuffer {
   alignas(64) Count contributed;
   alignas(64) Count summed;
   alignas(64) Count taken;
-  alignas(64) std::array<Count, kHeldSegments> lengths;  // of the slices of the segments
-  std::array<Count, kHeldSegments> places;               // 0: in the buffer; else 1 + the place in lent memory
-  alignas(64) EventCount events;                         // notified when one of the three counts grows
+  alignas(64) std::array<Count, kHeldSegments> marks;  // of the sums that the segments belong to
+  std::array<Count, kHeldSegments> places;             // 0: in the buffer; else 1 + the place in lent memory
+  alignas(64) EventCount events;                       // notified when one of the three counts grows
   alignas(64) std::array<float, kHeldSegments * kSegment> segments;
 };
 
@@ -70,11 +73,12 @@ void SharedMemorySum::publish(Count& count, Count value) {
   buffer_of(place_).events.notify_all();
 }
 
-void SharedMemorySum::all_reduce_sum(Slice values) {
+void SharedMemorySum::all_reduce_sum(Slice values, std::uint32_t history) {
   const std::size_t count = (values.size() + kSegment - 1) / kSegment;
   const auto segment = [&](std::size_t k) {
     const std::size_t begin = k * kSegment;
-    return Segment{values.subspan(begin, std::min(kSegment, values.size() - begin)), next_ + k, values.size()};
+    return Segment{values.subspan(begin, std::min(kSegment, values.size() - begin)), next_ + k,
+                   mark_of(values, history)};
   };
   for (std::size_t k = 0; k < count + 2 * kLag; ++k) {
     if (k < count) contribute(segment(k));
@@ -85,15 +89,15 @@ void SharedMemorySum::all_reduce_sum(Slice values) {
 }
 
 // The slice is one segment, and needs no buffer.
-void SharedMemorySum::sum_in_place(Slice values, std::ptrdiff_t stride, Count at) {
+void SharedMemorySum::sum_in_place(Slice values, std::ptrdiff_t stride, Count at, std::uint32_t history) {
   RankBuffer& mine = buffer_of(place_);
-  const Count number = next_++;
+  const Count number = next_++, mark = mark_of(values, history);
   wait_for_others([&](const RankBuffer& other) { return load(other.taken) + kHeldSegments > number; });
-  mine.lengths[number % kHeldSegments] = values.size();
+  mine.marks[number % kHeldSegments] = mark;
   mine.places[number % kHeldSegments] = at + 1;
   publish(mine.contributed, number + 1);
   wait_for_others([&](const RankBuffer& other) {
-    return load(other.contributed) > number && other.lengths[number % kHeldSegments] == values.size() &&
+    return load(other.contributed) > number && other.marks[number % kHeldSegments] == mark &&
            other.places[number % kHeldSegments] == at + 1;
   });
   add_up_in_place(part_of(values, place_, ranks_), stride);
@@ -122,7 +126,7 @@ void SharedMemorySum::contribute(const Segment& segment) {
     const Slice part = part_of(segment.values, place, ranks_);
     if (place != place_) std::ranges::copy(part, buffer + (part.data() - segment.values.data()));
   }
-  buffer_of(place_).lengths[segment.number % kHeldSegments] = segment.length;
+  buffer_of(place_).marks[segment.number % kHeldSegments] = segment.mark;
   buffer_of(place_).places[segment.number % kHeldSegments] = 0;
   publish(buffer_of(place_).contributed, segment.number + 1);
 }
@@ -131,8 +135,7 @@ void SharedMemorySum::sum(const Segment& segment) {
   const Slice mine = part_of(segment.values, place_, ranks_);
   const std::size_t at = static_cast<std::size_t>(mine.data() - segment.values.data());
   wait_for_others([&](const RankBuffer& other) {
-    return load(other.contributed) > segment.number &&
-           other.lengths[segment.number % kHeldSegments] == segment.length &&
+    return load(other.contributed) > segment.number && other.marks[segment.number % kHeldSegments] == segment.mark &&
            other.places[segment.number % kHeldSegments] == 0;
   });
   const auto of = [&](int place) -> const float* {

@@ -23,8 +23,8 @@ namespace eave {
 // value is copied twice and summed once, by the ranks themselves. Messages within a host copy as often, and also cost
 // calls into MPI and the kernel.
 //
-// If two ranks sum slices of different lengths, neither accepts the other's contribution. Both wait until somebody
-// notices, as they would wait for each other's messages.
+// If two ranks sum slices of different lengths, or with different histories (Messages::Tag), neither accepts the
+// other's contribution. Both wait until somebody notices, as they would wait for each other's messages.
 class SharedMemorySum {
  public:
   // A waiting rank calls it before it sleeps. Returns how long to sleep at most; an event ends the sleep earlier.
@@ -39,19 +39,19 @@ class SharedMemorySum {
 
   // All ranks call these two functions in the same order. They return when this rank has all sums and no rank needs its
   // slice any more.
-  void all_reduce_sum(Slice values);
+  void all_reduce_sum(Slice values, std::uint32_t history = 0);
   // For slices that all ranks can write. `values` is this rank's slice, and rank j's slice begins `stride` · (j − this
   // rank's place) values behind it. Rank j adds up the j-th part of all slices and writes it to all of them, so nothing
   // is copied. `at`: a number for the place of the slice, the same on all ranks. If it differs, all wait, as for
   // different lengths.
-  void sum_in_place(Slice values, std::ptrdiff_t stride, std::uint64_t at);
+  void sum_in_place(Slice values, std::ptrdiff_t stride, std::uint64_t at, std::uint32_t history = 0);
 
  private:
   struct RankBuffer;
   struct Segment {
     Slice values;
     std::uint64_t number;  // counted over all sums
-    std::uint64_t length;  // of the slice it belongs to
+    std::uint64_t mark;    // of the sum it belongs to
   };
 
   RankBuffer& buffer_of(int place) const;
