@@ -79,7 +79,7 @@ std::optional<TcpConnection> Admission::admit(std::chrono::milliseconds at_most)
       guests_.erase(guest);
       return made;
     }
-    if (verdict == Verdict::kIsGone) ++(guest->is_answered ? refused_.without_secret : refused_.of_others);
+    if (verdict == Verdict::kIsGone) count_refused(*guest);
     guest = verdict == Verdict::kIsGone ? guests_.erase(guest) : std::next(guest);
   }
   return std::nullopt;
@@ -107,10 +107,7 @@ Admission::Verdict Admission::hear(Guest& guest) {
   if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) return Verdict::kIsGone;
   guest.got += got > 0 ? static_cast<std::size_t>(got) : 0;
   // If the first bytes are not those of a hello, there is no need to wait for the rest.
-  const TcpHello mine;
-  const std::size_t known = std::min(guest.got, mine.magic.size());
-  if (std::memcmp(guest.come.data(), mine.magic.data(), known) != 0) return Verdict::kIsGone;
-  check_version(guest);
+  if (!is_hello(guest) || !is_of_this_version(guest)) return Verdict::kIsGone;
   if (guest.got == wanted && !guest.is_answered) return answer(guest) ? Verdict::kWaits : Verdict::kIsGone;
   if (guest.got == wanted) {
     const auto proof = std::span(guest.come).subspan(sizeof(TcpHello));
@@ -120,13 +117,24 @@ Admission::Verdict Admission::hear(Guest& guest) {
   return TcpClock::now() > guest.deadline ? Verdict::kIsGone : Verdict::kWaits;
 }
 
-void Admission::check_version(const Guest& guest) const {
-  const TcpHello hello = hello_of(guest), mine;
-  if (guest.got < offsetof(TcpHello, view) || hello.version == mine.version) return;
-  throw Error(ExitCode::kConfiguration,
-              "a rank of another version of eave came to rank " + std::to_string(rank_) + ": it speaks version " +
-                  std::to_string(hello.version) + " of the protocol, this one version " + std::to_string(mine.version) +
-                  ". Install the same eave on all hosts, and end jobs of others at this port");
+bool Admission::is_hello(const Guest& guest) const {
+  const TcpHello mine;
+  return std::memcmp(guest.come.data(), mine.magic.data(), std::min(guest.got, mine.magic.size())) == 0;
+}
+
+bool Admission::is_of_this_version(const Guest& guest) const {
+  return guest.got < offsetof(TcpHello, view) || hello_of(guest).version == TcpHello{}.version;
+}
+
+void Admission::count_refused(const Guest& guest) {
+  if (guest.is_answered) {
+    ++refused_.without_secret;
+  } else if (is_hello(guest) && !is_of_this_version(guest)) {
+    ++refused_.of_versions;
+    refused_.version = hello_of(guest).version;
+  } else {
+    ++refused_.of_others;
+  }
 }
 
 bool Admission::answer(Guest& guest) {

@@ -40,7 +40,9 @@ std::optional<TcpConnection> greet(Socket socket, const TcpHello& hello, const S
 // How many connections were closed.
 struct Refusals {
   int without_secret = 0;
-  int of_others = 0;  // they said nothing that a rank of the job says
+  int of_others = 0;    // they said nothing that a rank of the job says
+  int of_versions = 0;  // they spoke another version of the protocol, the last one `version`
+  std::uint32_t version = 0;
 };
 
 // The server's side, for several connections at once. So one that stays silent delays no other.
@@ -49,8 +51,7 @@ class Admission {
   // The listener is not owned.
   Admission(const Socket& listener, int rank, const Secret& secret)
       : listener_(listener), rank_(rank), secret_(secret) {}
-  // Waits for at most this long. nullopt: nobody has proved to know the secret so far. Throws Error(kConfiguration) if
-  // a rank of another version comes.
+  // Waits for at most this long. nullopt: nobody has proved to know the secret so far.
   std::optional<TcpConnection> admit(std::chrono::milliseconds at_most);
   const Refusals& refused() const { return refused_; }
 
@@ -67,7 +68,10 @@ class Admission {
 
   void let_in();
   Verdict hear(Guest& guest);
-  void check_version(const Guest& guest) const;
+  // As far as its bytes have come.
+  bool is_hello(const Guest& guest) const;
+  bool is_of_this_version(const Guest& guest) const;
+  void count_refused(const Guest& guest);
   bool answer(Guest& guest);
   TcpHello hello_of(const Guest& guest) const;
 

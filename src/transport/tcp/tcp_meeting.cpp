@@ -241,6 +241,10 @@ class Meeting {
     std::string text;
     if (refused.without_secret > 0)
       text += "; " + count_text(refused.without_secret, "connection") + " did not know the job's secret";
+    if (refused.of_versions > 0)
+      text += "; " + count_text(refused.of_versions, "connection") + " came from another version of eave (protocol " +
+              std::to_string(refused.version) + ", here " + std::to_string(TcpHello{}.version) +
+              "): install the same eave on all hosts";
     if (refused.of_others > 0) text += "; " + count_text(refused.of_others, "connection") + " of other programs came";
     return text;
   }

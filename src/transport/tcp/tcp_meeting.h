@@ -37,7 +37,7 @@ struct MetRanks {
 
 // Collective. Throws Error(kPeerLost) after the limit: rank 0's message names the ranks that have not come. Throws it
 // at once if a rank has come to rank 0 and ended again. Throws Error(kConfiguration) if secrets or numbers of ranks
-// differ, if a rank comes twice, or if one of another version comes.
+// differ, or if a rank comes twice.
 MetRanks meet(const TcpMeeting& meeting);
 
 }  // namespace eave
