@@ -108,6 +108,18 @@ def hold_the_averaged_gradient_is_clipped():
     assert is_close(model, alone)
 
 
+def hold_the_loss_of_a_clipped_step_is_that_of_average_gradients():
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    averager = open_averager(model, optimizer)
+    before = [each.detach().clone() for each in model.parameters()]
+    loss_of(model, 0).backward()
+    assert not averager.average_gradients(loss_sum=math.nan if eave.rank() == 0 else 1.0)
+    refused("step: loss_sum comes too late", lambda: averager.step(1.0))
+    averager.step()
+    assert all(torch.equal(*each) for each in zip(model.parameters(), before)) and averager.steps_left_out == 1
+
+
 def hold_the_local_gradient_is_clipped_where_replicas_train_alone():
     model = network(0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)

@@ -14,7 +14,7 @@ from ._pytorch.join import Joined, join
 from ._pytorch.leaving import Departure
 from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_PARAMETERS, job
 from ._pytorch.loading import refuse_loaded_alone
-from ._method import Option, number_in
+from ._method import Option
 from ._pytorch.model_hooks import ModelHooks
 from ._pytorch.optimizer import LookAhead, complete_options, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
 from ._pytorch.overlap import Overlap, may_overlap, refuse_overlap
@@ -255,21 +255,21 @@ class Averager(ScaledSteps, SavedMethod):
         it, ranks find out in the first steps how many backwards a step has."""
         return self._overlap.accumulate() if self._overlap else contextlib.nullcontext()
 
-    def step(self, loss_sum: float = 0.0) -> None:
+    def step(self, loss_sum: Optional[float] = None) -> None:
         """Collective; call it in place of optimizer.step(). Calls optimizer.step() and does what the method does before
         and after it. Takes no closure.
 
-        `loss_sum` is the sum over this rank's samples, for methods that weigh replicas by it. A step whose gradient or
-        loss_sum is not finite is left out; if gradients are averaged, on all ranks. Ten such steps in a row
-        (nonfinite_limit) raise an Error with code 76."""
+        `loss_sum` is the loss summed over this rank's samples. After average_gradients() it is refused: give it there. A
+        step whose gradient or loss_sum is not finite is left out; if gradients are averaged, on all ranks. Ten such steps
+        in a row (nonfinite_limit) raise an Error with code 76."""
         if callable(loss_sum):
             raise Error(USAGE, "step takes no closure: an optimizer that evaluates the model several times in a step "
                                "would need an exchange for each")
-        loss_sum = number_in("step: loss_sum", loss_sum)
         self._refuse_out_of_turn("step")
+        loss = self._loss_in("step", loss_sum, is_late=self._updates is not None)
         self._divide_gradients()
         if self._updates is None:
-            self._average("step", loss_sum)
+            self._average("step", loss)
         else:
             self._vector.low.read_gradients()
             self._vector.low.unscale_gradients()
@@ -287,9 +287,10 @@ class Averager(ScaledSteps, SavedMethod):
         self._tell_scaler(is_left_out=not updates and not self._has(MOVES_PARAMETERS))
         _departure.note_step(self)
 
-    def average_gradients(self) -> bool:
+    def average_gradients(self, loss_sum: Optional[float] = None) -> bool:
         """Collective. May be called between backward() and step(), for what is done with the averaged gradients, such as
-        torch.nn.utils.clip_grad_norm_. Returns False if the step is left out, because a gradient is not finite.
+        torch.nn.utils.clip_grad_norm_. Returns False if the step is left out, because a gradient or `loss_sum`, that of
+        step(), is not finite.
 
         If the method averages no gradients, they stay this rank's own, and it is the local gradient that is clipped."""
         self._refuse_out_of_turn("average_gradients")
@@ -298,7 +299,7 @@ class Averager(ScaledSteps, SavedMethod):
                                "them before averager.step() instead")
         if self._updates is not None:
             raise Error(USAGE, "average_gradients: they are averaged already; call averager.step()")
-        self._average("average_gradients", 0.0)
+        self._average("average_gradients", self._loss_in("average_gradients", loss_sum))
         return bool(self._updates)
 
     def _refuse_out_of_turn(self, call: str) -> None:

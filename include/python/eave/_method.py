@@ -137,6 +137,16 @@ class Method:
             raise
         self._began = find_line()
 
+    def _loss_in(self, call: str, loss_sum: Any, is_late: bool = False) -> float:
+        """The loss_sum of a step as a number, 0 if it is not given. `is_late`: another call has decided already whether the
+        step is left out."""
+        if loss_sum is None:
+            return 0.0
+        if is_late:
+            raise Error(USAGE, f"{call}: loss_sum comes too late, because average_gradients() has decided whether this step "
+                               f"is left out: call average_gradients(loss_sum), and {call}() without it")
+        return number_in(f"{call}: loss_sum", loss_sum)
+
     def _before_update(self, loss_sum: float, has_gradient: Any = None) -> bool:
         self._enter("before_update", _COMPUTING, _UPDATING)
         updates = ctypes.c_int()

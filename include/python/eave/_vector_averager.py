@@ -6,7 +6,7 @@ import sys
 from typing import Any, Optional, Protocol
 
 from ._error import USAGE, Error
-from ._method import Method, Option, number_in
+from ._method import Method, Option
 from ._program import method_of_run, note_method, require_planned_rate
 
 _FLOAT32 = "f", "<f" if sys.byteorder == "little" else ">f"  # ctypes' arrays name their byte order
@@ -62,11 +62,11 @@ class VectorAverager(Method):
         require_planned_rate([{"lr": learning_rate}])
         self._begin_step(learning_rate, samples, samples_everywhere)
 
-    def before_update(self, loss_sum: float = 0.0) -> bool:
+    def before_update(self, loss_sum: Optional[float] = None) -> bool:
         """Collective. Call it when the gradients are complete. Returns whether the optimizer must take its step. It
         must not if the method moves the parameters itself, or if a gradient or the loss is not finite. `loss_sum` is
-        the sum over this rank's samples, for methods that weigh replicas by it."""
-        return self._before_update(number_in("before_update: loss_sum", loss_sum))
+        the loss summed over this rank's samples."""
+        return self._before_update(self._loss_in("before_update", loss_sum))
 
     def after_update(self) -> None:
         """Collective. Call it when the parameters have been updated."""
