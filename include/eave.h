@@ -49,7 +49,8 @@ enum {
   EAVE_AVERAGES_GRADIENTS = 1, /* in every step the gradients become the mean over all ranks */
   EAVE_HAS_CENTER = 2,         /* the consensus is a variable of its own: loading a model does not change it */
   EAVE_MOVES_PARAMETERS = 4,   /* the method itself moves the parameters by the gradients: `updates` is never 1 */
-  EAVE_EXCHANGES_TOGETHER = 8  /* every exchange has all ranks, after the same steps; so equal replicas stay equal */
+  EAVE_EXCHANGES_TOGETHER = 8, /* every exchange has all ranks, after the same steps; so equal replicas stay equal */
+  EAVE_WANTS_LOSS = 16         /* with these options the method follows the loss, as with adaptive-tau=on */
 };
 
 typedef struct eave_averager eave_averager;
@@ -130,11 +131,11 @@ int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_ev
  * the ranks with samples, because its own schedule does not go on. */
 int eave_begin_joined_step(eave_averager* averager, int64_t samples, double* numbers, size_t count, int* begins);
 /* Call it when the gradients are complete. If the method averages gradients, it replaces them by the mean over all
- * ranks. If the method pulls parameters, it moves them. `loss_sum` is the sum over this rank's samples, for methods
- * that weigh replicas by it; pass 0 to other methods. Sets `updates` to whether the optimizer must take its step. It is
- * 0 if the method moves the parameters itself, or if the step is left out because its gradient or loss_sum is not
- * finite. If gradients are averaged, such a step is left out on all ranks, otherwise on this rank only. After
- * nonfinite-limit of them in a row it returns EAVE_DIVERGED. */
+ * ranks. If the method pulls parameters, it moves them. `loss_sum` is the loss summed over this rank's samples. Without
+ * EAVE_WANTS_LOSS it may be 0. Sets `updates` to whether the optimizer must take its step. It is 0 if the method moves
+ * the parameters itself, or if the step is left out because its gradient or loss_sum is not finite. If gradients are
+ * averaged, such a step is left out on all ranks, otherwise on this rank only. After nonfinite-limit of them in a row
+ * it returns EAVE_DIVERGED. */
 int eave_before_update(eave_averager* averager, double loss_sum, int* updates);
 /* As eave_before_update, for a model of `tensors` tensors, some of which may have no gradient. `has_gradient` has a
  * flag per tensor, not 0 if the tensor has a gradient on this rank. In a step that averages gradients, each flag is set

@@ -96,6 +96,7 @@ class Averager {
   // before the next consensus: in its first step a method may meet all ranks, and the consensus is collective only if
   // the parameters have moved.
   bool is_collective_with(std::int64_t samples) const { return joins_each_step() || (samples == 0 && is_gone_on_); }
+  bool wants_loss() const { return communicator_->wants_loss(); }
   // Whether all ranks must take the same number of steps, because a rank that takes fewer would keep others waiting.
   bool needs_equal_steps() const;
   // Whether the next step is the first one, in which all ranks begin to answer requests.

@@ -193,6 +193,7 @@ unsigned eave_traits(const eave_averager* averager) {
   if (traits.has_center) facts |= EAVE_HAS_CENTER;
   if (!traits.uses_optimizer) facts |= EAVE_MOVES_PARAMETERS;
   if (traits.exchanges_together) facts |= EAVE_EXCHANGES_TOGETHER;
+  if (averager->averager.wants_loss()) facts |= EAVE_WANTS_LOSS;
   return facts;
 }
 

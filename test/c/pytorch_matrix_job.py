@@ -120,6 +120,28 @@ def hold_the_loss_of_a_clipped_step_is_that_of_average_gradients():
     assert all(torch.equal(*each) for each in zip(model.parameters(), before)) and averager.steps_left_out == 1
 
 
+def hold_adaptive_tau_follows_the_loss_and_is_refused_without_one():
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    averager = open_averager(model, optimizer, "local-sgd", tau=4, adaptive_tau=True)
+    calls = []
+    for step in range(12):
+        loss_of(model, 0).backward()
+        refused("step: the method follows the loss (adaptive_tau)", averager.step)
+        if step % 2:
+            averager.step(16.0 if step < 4 else 1.0)
+        else:
+            refused("average_gradients: the method follows the loss", averager.average_gradients)
+            averager.average_gradients(16.0 if step < 4 else 1.0)
+            averager.step()
+        calls.append(averager.spent[2])
+    exchanged = [step for step in range(1, 12) if calls[step] > calls[step - 1]]
+    assert eave.size() == 1 or exchanged == [3, 7, 8, 9, 10, 11], exchanged
+    with averager.join():
+        loss_of(model, 0).backward()
+        averager.step(1.0)
+
+
 def hold_the_local_gradient_is_clipped_where_replicas_train_alone():
     model = network(0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)

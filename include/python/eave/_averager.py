@@ -259,9 +259,9 @@ class Averager(ScaledSteps, SavedMethod):
         """Collective; call it in place of optimizer.step(). Calls optimizer.step() and does what the method does before
         and after it. Takes no closure.
 
-        `loss_sum` is the loss summed over this rank's samples. After average_gradients() it is refused: give it there. A
-        step whose gradient or loss_sum is not finite is left out; if gradients are averaged, on all ranks. Ten such steps
-        in a row (nonfinite_limit) raise an Error with code 76."""
+        `loss_sum` is the loss summed over this rank's samples, which adaptive_tau needs. After average_gradients() it is
+        refused: give it there. A step whose gradient or loss_sum is not finite is left out; if gradients are averaged, on
+        all ranks. Ten such steps in a row (nonfinite_limit) raise an Error with code 76."""
         if callable(loss_sum):
             raise Error(USAGE, "step takes no closure: an optimizer that evaluates the model several times in a step "
                                "would need an exchange for each")

@@ -11,7 +11,7 @@ from ._error import CONFIGURATION, USAGE, Error, in_words_of_python
 
 VERSION = "0.1.0"  # that of libeave.so, in CMakeLists.txt
 INTERFACE = 1
-AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS, EXCHANGES_TOGETHER = 1, 2, 4, 8  # as in eave.h
+AVERAGES_GRADIENTS, HAS_CENTER, MOVES_PARAMETERS, EXCHANGES_TOGETHER, WANTS_LOSS = 1, 2, 4, 8, 16  # as in eave.h
 
 
 class Spent(ctypes.Structure):

@@ -12,7 +12,7 @@ from . import _exit_hooks
 from ._caller import Line, at, find_line
 from ._error import CONFIGURATION, USAGE, Error, in_words_of_python
 from ._leaving import is_leaving
-from ._library import Spent, call, job
+from ._library import WANTS_LOSS, Spent, call, job
 from ._program import refuse_further_steps
 from ._ranks import rank, start
 
@@ -141,6 +141,9 @@ class Method:
         """The loss_sum of a step as a number, 0 if it is not given. `is_late`: another call has decided already whether the
         step is left out."""
         if loss_sum is None:
+            if self._has(WANTS_LOSS) and not is_late:
+                raise Error(USAGE, f"{call}: the method follows the loss (adaptive_tau), so give it the sum over this rank's "
+                                   f"samples, such as averager.{call}(loss.item() * len(x)), or 0 if it has none")
             return 0.0
         if is_late:
             raise Error(USAGE, f"{call}: loss_sum comes too late, because average_gradients() has decided whether this step "

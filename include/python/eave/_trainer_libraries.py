@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from ._averager import Averager
 from ._error import USAGE, Error
-from ._library import MOVES_PARAMETERS
+from ._library import MOVES_PARAMETERS, WANTS_LOSS
 from ._ranks import start
 
 if TYPE_CHECKING:
@@ -45,6 +45,9 @@ def step_through(averager: Averager, optimizer: torch.optim.Optimizer, longest: 
     """Makes optimizer.step() call averager.step(), which calls what optimizer.step() was before. If `longest` is above 0,
     averaged gradients are clipped to this norm before."""
     from torch.nn.utils import clip_grad_norm_ as clip
+    if averager._has(WANTS_LOSS):
+        raise Error(USAGE, "adaptive_tau follows the loss, and a training library does not tell it: leave adaptive_tau out, or "
+                           "train in a loop of your own with averager.step(loss_sum)", is_shared=True)
     own_step, is_inside = optimizer.step, False
 
     def step(_: Any, closure: Optional[Callable[[], Any]] = None) -> Any:

@@ -65,7 +65,7 @@ class VectorAverager(Method):
     def before_update(self, loss_sum: Optional[float] = None) -> bool:
         """Collective. Call it when the gradients are complete. Returns whether the optimizer must take its step. It
         must not if the method moves the parameters itself, or if a gradient or the loss is not finite. `loss_sum` is
-        the loss summed over this rank's samples."""
+        the loss summed over this rank's samples, which adaptive_tau needs."""
         return self._before_update(self._loss_in("before_update", loss_sum))
 
     def after_update(self) -> None:

@@ -109,12 +109,12 @@ def join(averager: Averager, after_step: Optional[Callable[[], object]]) -> Iter
             yield
             averager._refuse_step_under_way("the end of join()")
             while joined.begin(0):
-                averager.step()
+                averager.step(0.0)
                 if after_step:
                     after_step()
         except Leaving:  # on all ranks that have data; those without data wait for the other ones
             while joined.begin(0):
-                averager.step()
+                averager.step(0.0)
             sum_over_ranks([1.0])
             raise
     finally:
