@@ -43,7 +43,7 @@ def hold_a_forward_of_a_submodule_trains():
 
 def hold_a_gradient_that_the_optimizer_does_not_clear_ends_no_job():
     """That of a parameter which requires one, and which the optimizer does not have."""
-    for communicator, options in (("allreduce", {}), LOCAL, ("mdownpour", {})):
+    for communicator, options in (("allreduce", {}), LOCAL):
         model = network()
         optimizer = torch.optim.SGD(model[3].parameters(), lr=0.05)
         averager = open_averager(model, optimizer, communicator, nonfinite_limit=3, **options)

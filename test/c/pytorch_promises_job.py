@@ -213,9 +213,27 @@ def hold_optimizers_that_do_not_fit_are_refused():
     refused("LBFGS", lambda: eave.Averager(model, torch.optim.LBFGS(model.parameters())))
     refused("moves the parameters itself",
             lambda: eave.Averager(model, torch.optim.Adam(model.parameters()), "mdownpour"))
+    refused("mdownpour moves the parameters itself and never asks the optimizer",
+            lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1, maximize=True), "mdownpour"))
+    refused("mdownpour moves all parameters that require a gradient, and the optimizer does not have 'left.weight'",
+            lambda: eave.Averager(model, torch.optim.SGD([*model.trunk.parameters(), *model.norm.parameters()], lr=0.1), "mdownpour"))
     refused("leave it out",
             lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1), "easgd", nesterov=True))
     eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1), "mdownpour", weight_decay=0.1).close()
+
+
+def hold_a_method_that_moves_parameters_refuses_an_optimizer_that_becomes_another_one():
+    model = TwoHeads(0)
+    groups = [{"params": model.left.parameters()}, {"params": [*model.trunk.parameters(), *model.norm.parameters()]}]
+    model.right.requires_grad_(False)
+    optimizer = torch.optim.SGD(groups, lr=0.1)
+    with eave.Averager(model, optimizer, "mdownpour") as averager:
+        for name, value in (("lr", 0.05), ("momentum", 0.9), ("weight_decay", 0.1), ("maximize", True)):
+            before, optimizer.param_groups[1][name] = optimizer.param_groups[1][name], value
+            model.left(model.trunk(torch.ones(4, 4))).sum().backward()
+            refused("step: mdownpour moves the parameters itself", averager.step)
+            optimizer.param_groups[1][name] = before
+            averager.step()
 
 
 def hold_options_with_blanks_are_refused():

@@ -16,7 +16,7 @@ from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_
 from ._pytorch.loading import refuse_loaded_alone
 from ._method import Option
 from ._pytorch.model_hooks import ModelHooks
-from ._pytorch.optimizer import LookAhead, complete_options, is_nesterov, is_plain_sgd, refuse_optimizer, refuse_stranger
+from ._pytorch.optimizer import LookAhead, complete_options, is_nesterov, refuse_optimizer, refuse_stranger, why_not_all, why_not_plain
 from ._pytorch.overlap import Overlap, may_overlap, refuse_overlap
 from ._pytorch.parameters import ParameterVector
 from ._program import method_of_run, note_method, require_planned_rate
@@ -31,6 +31,8 @@ from ._pytorch.wrapped import refuse_other_kinds, refuse_wrapped, why_groups_dri
 
 if TYPE_CHECKING:
     import torch
+
+    from ._pytorch.tensors import Trained
 
 
 class Averager(ScaledSteps, SavedMethod):
@@ -116,10 +118,9 @@ class Averager(ScaledSteps, SavedMethod):
         self._updates: Optional[bool] = None  # whether the optimizer takes its step; None before average_gradients()
         self._hooks: Optional[ModelHooks] = None
         self._overlap: Optional[Overlap] = None
-        self._refuse_unmoved_optimizer(options)
-        if not self._has(EXCHANGES_TOGETHER) and (reason := why_groups_drift(model, communicator)):
+        if reason := self._why_unfit(trained):
             self.close()
-            raise Error(USAGE, reason, is_shared=True)
+            raise Error(USAGE, f"{communicator} {reason}", is_shared=True)
         self._look_ahead: Optional[LookAhead] = None
         if is_nesterov(optimizer) and not self._has(AVERAGES_GRADIENTS):
             self._look_ahead = LookAhead(self._vector.values, self._vector.parameters, optimizer)
@@ -146,15 +147,13 @@ class Averager(ScaledSteps, SavedMethod):
             raise Error(USAGE, f"parameter '{name}' of rank 0, with which all ranks begin, is not finite before the first "
                                "step: give the model finite values, or load a checkpoint that has them", is_shared=True)
 
-    def _refuse_unmoved_optimizer(self, options: dict[str, Option]) -> None:
-        """Raises an Error if the method moves the parameters itself and the optimizer is not plain SGD with one rate.
-        The method takes plain steps of one rate, and would silently ignore any other optimizer."""
+    def _why_unfit(self, trained: Trained) -> str:
+        """Why the method cannot train this model by this optimizer; "" if it can."""
+        if not self._has(EXCHANGES_TOGETHER) and (reason := why_groups_drift(self._model)):
+            return reason
         if not self._has(MOVES_PARAMETERS):
-            return
-        if not is_plain_sgd(self._optimizer, float(options.get("weight_decay") or 0)):
-            self.close()
-            raise Error(USAGE, f"{self._name} moves the parameters itself and never asks the optimizer: give it "
-                               "torch.optim.SGD without momentum, with one learning rate, and weight_decay= to both")
+            return ""
+        return why_not_plain(self._optimizer, self._options) or why_not_all(self._optimizer, trained)
 
     def _after_loading_optimizer(self) -> None:
         self._vector.low.take_back(self._optimizer)
@@ -267,6 +266,8 @@ class Averager(ScaledSteps, SavedMethod):
                                "would need an exchange for each")
         self._refuse_out_of_turn("step")
         loss = self._loss_in("step", loss_sum, is_late=self._updates is not None)
+        if self._has(MOVES_PARAMETERS) and (reason := why_not_plain(self._optimizer, self._options)):
+            raise Error(USAGE, f"step: {self._name} {reason}")
         self._divide_gradients()
         if self._updates is None:
             self._average("step", loss)

@@ -34,13 +34,25 @@ def refuse_stranger(model: torch.nn.Module, optimizer: torch.optim.Optimizer) ->
                            "place, as load_state_dict(assign=True) does with all")
 
 
-def is_plain_sgd(optimizer: torch.optim.Optimizer, decay: float) -> bool:
-    """Whether the optimizer is SGD without momentum, with weight decay `decay` and one learning rate."""
+def why_not_plain(optimizer: torch.optim.Optimizer, options: dict[str, Option]) -> str:
+    """Why a method that moves the parameters itself, by plain steps of one rate, would take other steps than the optimizer;
+    "" if it would not."""
     import torch
-    groups = optimizer.param_groups
-    return type(optimizer) is torch.optim.SGD and all(
-        not group["momentum"] and float(group["weight_decay"]) == decay and group["lr"] == groups[0]["lr"]
-        for group in groups)
+    groups, decay = optimizer.param_groups, float(options.get("weight_decay") or 0)
+    if type(optimizer) is torch.optim.SGD and all(
+            not group["momentum"] and not group["maximize"] and float(group["weight_decay"]) == decay and
+            group["lr"] == groups[0]["lr"] for group in groups):
+        return ""
+    return ("moves the parameters itself and never asks the optimizer: give it torch.optim.SGD without momentum and without "
+            "maximize, with one learning rate in all groups, and weight_decay= to both; keep them so")
+
+
+def why_not_all(optimizer: torch.optim.Optimizer, trained: Sequence[tuple[str, torch.Tensor]]) -> str:
+    """Why a method that moves all trained parameters itself would move more than the optimizer; "" if it would not."""
+    held = {id(each) for group in optimizer.param_groups for each in group["params"]}
+    left_out = next((name for name, each in trained if id(each) not in held), "")
+    return left_out and (f"moves all parameters that require a gradient, and the optimizer does not have '{left_out}': give "
+                         "the parameter to the optimizer, or freeze it by requires_grad_(False)")
 
 
 def complete_options(options: dict[str, Option], optimizer: torch.optim.Optimizer,

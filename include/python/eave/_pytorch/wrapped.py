@@ -75,10 +75,10 @@ def describe_groups(model: torch.nn.Module) -> list[str]:
             if "DistributedDataParallel" in _kinds(module)]
 
 
-def why_groups_drift(model: torch.nn.Module, communicator: str) -> str:
+def why_groups_drift(model: torch.nn.Module) -> str:
     """Why a method whose ranks exchange one by one cannot train this model: it would move the ranks of a group of
     DistributedDataParallel apart. "" if the model has no such group."""
     if not describe_groups(model):
         return ""
-    return (f"{communicator} exchanges with each rank by itself, so ranks of one DistributedDataParallel would differ: take a "
+    return ("exchanges with each rank by itself, so ranks of one DistributedDataParallel would differ: take a "
             "method in which all ranks exchange together, such as allreduce, easgd or local-sgd")
