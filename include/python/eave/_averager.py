@@ -13,7 +13,7 @@ from ._error import USAGE, Error
 from ._pytorch.join import Joined, join
 from ._pytorch.leaving import Departure
 from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_PARAMETERS, job
-from ._pytorch.loading import refuse_loaded_alone
+from ._pytorch.loading import refuse_loaded_alone, take_loaded
 from ._method import Option
 from ._pytorch.model_hooks import ModelHooks
 from ._pytorch.optimizer import LookAhead, complete_options, is_nesterov, refuse_optimizer, refuse_stranger, why_not_all, why_not_plain
@@ -177,29 +177,6 @@ class Averager(ScaledSteps, SavedMethod):
             raise Error(USAGE, "load_state_dict within consensus(): what is loaded would be lost when that ends")
         self._is_loaded = True
 
-    def _take_loaded(self) -> None:
-        """Collective after load_state_dict of the model if the method has a center, which would pull the model back to the
-        values that it holds. Unless averager.load_state_dict() has followed, the method begins anew, from rank 0's
-        model."""
-        if not self._is_loaded or not self._has(HAS_CENTER):
-            return
-        require_same(f"load_state_dict of the model of {self._name}")
-        if self._is_recorded:
-            raise Error(USAGE, f"load_state_dict has changed the model, so {self._name} would begin anew, and an eave.Run "
-                               "records it: load before eave.Run is opened", is_shared=True)
-        self._is_loaded = False
-        if rank() == 0:
-            print(f"eave: load_state_dict has changed the model: {self._name} begins anew from rank 0's", file=sys.stderr)
-        self._vector.read("load_state_dict")
-        self._settle()
-        self._close_to_begin_anew()
-        self._open(self._vector.values.data_ptr(), self._vector.gradients.vector.data_ptr(), self._vector.values.numel(),
-                   self._name, complete_options(self._options, self._optimizer, self._vector.values))
-        self._vector.low.write()
-        if self._look_ahead:
-            self._look_ahead.update()
-        self._tell_look_ahead()
-
     def _tell_look_ahead(self) -> None:
         if self._look_ahead:
             self._settle()
@@ -233,7 +210,7 @@ class Averager(ScaledSteps, SavedMethod):
         self._refuse_closed_or_torn("begin_step")
         _departure.leave_before_step(self, has_computed)
         require_planned_rate(self._optimizer.param_groups)
-        self._take_loaded()
+        take_loaded(self)
         read("begin_step")
         if self._look_ahead:
             self._look_ahead.follow_rates()
@@ -395,7 +372,7 @@ class Averager(ScaledSteps, SavedMethod):
             raise Error(USAGE, "consensus within consensus(): the model holds the consensus already; leave the inner one out")
         if Joined.current:
             raise Error(USAGE, "consensus within join(): ranks whose data has ended are not there yet; call it after join()")
-        self._take_loaded()
+        take_loaded(self)
         self._vector.read("consensus")
         own = self._vector.values
         values = torch.empty_like(own)
