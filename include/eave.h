@@ -121,6 +121,9 @@ int eave_look_ahead(eave_averager* averager, const float* velocity, double facto
  * in this step, `samples_everywhere` those of all ranks together. They are the weights in means of gradients. If both
  * are 0, all ranks have the same weight. */
 int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_everywhere, double learning_rate);
+/* Optional; call it between eave_begin_step and eave_after_update if the optimizer takes this step at another learning
+ * rate, the same on all ranks. Not collective. */
+int eave_change_rate(eave_averager* averager, double learning_rate);
 /* Begins a step in place of eave_begin_step if ranks may have unequal numbers of batches. `samples` are those of this
  * rank, above 0, or 0 once its data has ended. A rank whose data has ended goes on calling, in each step with gradients
  * of any value, and takes part with weight 0. When the data of all ranks has ended, `begins` becomes 0 on all of them,

@@ -25,6 +25,12 @@ constexpr std::int64_t kStepsBetweenChecks = 100;
 // The averager with a device on the transport of this thread's rank: a transport has one device at a time.
 thread_local const void* gpu_in_use = nullptr;
 
+void refuse_rate(double learning_rate, const std::string& call) {
+  if (std::isfinite(learning_rate) && learning_rate >= 0) return;
+  throw Error(ExitCode::kUsage, call + ": the learning rate is " + std::to_string(learning_rate) +
+                                    "; expected a finite number from 0 up");
+}
+
 ReplicaComparisonSettings comparison_settings(const Transport& transport, const AveragerOptions& options) {
   ReplicaComparisonSettings settings;
   if (transport.size() > 1 && options.kind->traits.exchanges_together)
@@ -158,9 +164,7 @@ void Averager::refuse_step(std::int64_t samples, std::int64_t samples_everywhere
     throw Error(ExitCode::kUsage, "begin_step: " + count_text(samples, "sample") + " of " +
                                       std::to_string(samples_everywhere) +
                                       " on all ranks; expected at least 0 here, and at least 1 and as many everywhere");
-  if (!std::isfinite(learning_rate) || learning_rate < 0)
-    throw Error(ExitCode::kUsage, "begin_step: the learning rate is " + std::to_string(learning_rate) +
-                                      "; expected a finite number from 0 up");
+  refuse_rate(learning_rate, "begin_step");
   if (options_.values.flag("nesterov") && !traits().averages_gradients && step_.ahead.velocity.empty())
     throw Error(
         ExitCode::kUsage,
@@ -185,6 +189,13 @@ void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere,
   largest_ready_ = 0;
   communicator_->before_gradients(step_);
   replica_.device->wait();
+}
+
+void Averager::change_rate(double learning_rate) {
+  if (stage_ == Stage::kBetweenSteps)
+    throw Error(ExitCode::kUsage, "change_rate is out of turn: it comes between begin_step and after_update");
+  refuse_rate(learning_rate, "change_rate");
+  step_.learning_rate = learning_rate;
 }
 
 bool Averager::joins_each_step() const { return needs_equal_steps() || has_other_end(); }

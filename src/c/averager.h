@@ -47,6 +47,8 @@ class Averager {
   void look_ahead(Ahead ahead) { step_.ahead = ahead; }
 
   void begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate);
+  // As eave_change_rate. Not collective.
+  void change_rate(double learning_rate);
   // As eave_gradient_ready. Not collective.
   void gradient_ready(std::size_t first, std::size_t count);
   // As eave_gradients_ready. Not collective.

@@ -120,6 +120,42 @@ def hold_the_loss_of_a_clipped_step_is_that_of_average_gradients():
     assert all(torch.equal(*each) for each in zip(model.parameters(), before)) and averager.steps_left_out == 1
 
 
+def set_rate(optimizer, rate):
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+
+def hold_a_rate_that_is_set_after_backward_is_that_of_the_step():
+    for communicator, options, words in (("slowmo", {"tau": 2}, {}), ("mdownpour", {"async_order": "round-robin"}, {}),
+                                         ("easgd", {"tau": 2}, {"momentum": 0.9, "nesterov": True})):
+        trained = []
+        for is_late in (False, True):
+            model = network(0)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1, **words)
+            with eave.Averager(model, optimizer, communicator, **options) as averager:
+                for step in range(8):
+                    optimizer.zero_grad()
+                    if not is_late:
+                        set_rate(optimizer, 0.2 / (step + 1))
+                    loss_of(model, step).backward()
+                    set_rate(optimizer, 0.2 / (step + 1))
+                    averager.step()
+            trained.append([each.detach().clone() for each in model.parameters()])
+        assert all(torch.equal(*pair) for pair in zip(*trained)), communicator
+
+
+def hold_a_rate_that_is_set_after_backward_is_refused_where_other_ranks_have_taken_over_the_old_one():
+    model = network(0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    averager = open_averager(model, optimizer)
+    with averager.join():
+        loss_of(model, 0).backward()
+        set_rate(optimizer, 0.2)
+        refused("step within join(): the learning rate was set after the step began", averager.step)
+        set_rate(optimizer, 0.1)
+        averager.step()
+
+
 def hold_adaptive_tau_follows_the_loss_and_is_refused_without_one():
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)

@@ -220,6 +220,16 @@ class Averager(ScaledSteps, SavedMethod):
         self._begin_step(self._optimizer.param_groups[0]["lr"], samples, samples_everywhere)
         self._begin_overlap(not samples_everywhere)
 
+    def _follow_rates(self) -> None:
+        """Learning rates may have been set since the step began, and the optimizer takes its step at these."""
+        if self._look_ahead:
+            self._look_ahead.follow_rates()
+        rate = float(self._optimizer.param_groups[0]["lr"])
+        if Joined.current and rate != self._rate and self._has(EXCHANGES_TOGETHER):
+            raise Error(USAGE, "step within join(): the learning rate was set after the step began, and ranks whose data has "
+                               "ended have taken over the one before: set it before the model computes", is_shared=True)
+        self._change_rate(rate)
+
     def _begin_overlap(self, all_compute: bool = True) -> None:
         """`all_compute`: whether all ranks compute gradients in this step. Only join() keeps a rank that does not from calls
         between backward() and step(), which would come at another time for it."""
@@ -249,6 +259,7 @@ class Averager(ScaledSteps, SavedMethod):
         if self._updates is None:
             self._average("step", loss)
         else:
+            self._follow_rates()
             self._vector.low.read_gradients()
             self._vector.low.unscale_gradients()
         updates, self._updates = bool(self._updates), None
@@ -294,6 +305,7 @@ class Averager(ScaledSteps, SavedMethod):
         """Begins the step, unless that has been done, and does all that comes before the optimizer's part of it."""
         if self._is_in_step:
             self._vector.read_in_step(call)
+            self._follow_rates()
         else:
             self._begin(0, 0, self._vector.read, has_computed=True)
         if self._overlap:

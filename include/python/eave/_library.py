@@ -36,7 +36,7 @@ class _Job:
 job = _Job()
 
 # Functions that only concern this rank, of those that may be called between backward() and step().
-_ALONE = frozenset(("gradients_ready", "spent_by", "look_ahead", "shuffle", "leave_on", "run_loss", "run_fail",
+_ALONE = frozenset(("gradients_ready", "spent_by", "look_ahead", "change_rate", "shuffle", "leave_on", "run_loss", "run_fail",
                     "run_check"))
 
 
@@ -95,7 +95,7 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
         "open": [text, floats, floats, size, ctypes.POINTER(pointer)],
         "look_ahead": [pointer, floats, number],
         "begin_step": [pointer, ctypes.c_int64, ctypes.c_int64, number],
-        "gradient_ready": [pointer, size, size],
+        "change_rate": [pointer, number], "gradient_ready": [pointer, size, size],
         "begin_joined_step": [pointer, ctypes.c_int64, ctypes.POINTER(number), size, flag],
         "ask_to_leave": [], "leave_on": [ctypes.c_int], "is_leaving": [],
         "before_update": [pointer, number, flag],

@@ -36,6 +36,7 @@ class Method:
         self._is_recorded = False  # by an open Run
         self._began: Optional[Line] = None  # where the step that is under way began
         self._stage = _BETWEEN_STEPS
+        self._rate = 0.0  # learning rate of the step under way
         self._steps_taken = 0
         self._planned_end = 0  # steps after which `eave compare` lets rank 0 take no more while a Run is open; 0: no limit
         self._usual_samples = 1  # of a step whose samples are not told; a Run tells more
@@ -135,7 +136,13 @@ class Method:
             if error.code in (USAGE, CONFIGURATION):  # nothing has been done
                 self._stage = _BETWEEN_STEPS
             raise
-        self._began = find_line()
+        self._began, self._rate = find_line(), numbers[2]
+
+    def _change_rate(self, learning_rate: float) -> None:
+        """Tells the method the rate at which the optimizer takes the step under way, if it is not the one that it knows."""
+        if learning_rate != self._rate:
+            self._call("change_rate", learning_rate)
+            self._rate = learning_rate
 
     def _loss_in(self, call: str, loss_sum: Any, is_late: bool = False) -> float:
         """The loss_sum of a step as a number, 0 if it is not given. `is_late`: another call has decided already whether the

@@ -80,13 +80,13 @@ void StepRecords::before_step(const Step& step, bool is_even) {
   is_even_ = is_even;
   samples_of_step_ = is_even ? of_even : step.samples;
   samples_everywhere_ = is_even ? of_even * ranks : step.samples_everywhere;
-  learning_rate_ = step.learning_rate;
   loss_.reset();
 }
 
 void StepRecords::after_step(const Step& step, bool is_left_out) {
   seconds_ += lap();
   ++steps_;
+  learning_rate_ = step.learning_rate;
   if (!is_even_) {  // with join(), the samples of all ranks are known only now
     samples_of_step_ = step.samples;
     samples_everywhere_ = step.samples_everywhere;

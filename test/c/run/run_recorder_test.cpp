@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/files/input_file.h"
 #include "eave/agreement.h"
 #include "report/read/run_reader.h"
 #include "report/record/config.h"
@@ -59,6 +60,26 @@ TEST(RunRecorder, writes_a_run_that_readers_accept) {
   EXPECT_EQ(run.steps[3].loss, 4);  // loss_sum 8 of 2 samples
   EXPECT_EQ(state_of_run(path_in(place)), RunState::kFinished);
   EXPECT_FALSE(fs::exists(fs::path(path_in(place)) / kRunLock));
+}
+
+TEST(RunRecorder, records_the_rate_at_which_the_optimizer_took_the_step) {
+  const TemporaryDirectory place;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
+    RunRecorder run(transport, rank.averager(), path_in(place), kRunSettings);
+    EXPECT_THROW(rank.averager().change_rate(0.05), Error);
+    rank.averager().begin_step(0, 0, 0.1);
+    EXPECT_THROW(rank.averager().change_rate(-1), Error);
+    rank.averager().change_rate(0.05);
+    rank.averager().before_update(0);
+    rank.averager().after_update();
+    rank.consensus();
+    run.evaluate(transport, {{3, 20}, {}, {}, {}});
+    run.close(transport);
+    rank.averager().finish();
+  });
+  const std::string metrics = read_file(path_in(place) + "/metrics.jsonl", 1 << 20);
+  EXPECT_NE(metrics.find("\"learning_rate\":0.05,"), std::string::npos) << metrics;
 }
 
 // Readers refuse numbers beyond 1e39, and null stands for a loss that is not known.

@@ -54,7 +54,7 @@ class Joined:
         if not begins.value:
             averager._stage = _method._BETWEEN_STEPS
             return False
-        averager._began = find_line()
+        averager._began, averager._rate = find_line(), numbers[0]
         averager._begin_overlap()
         if samples == 0 and list(numbers) != values:
             _take_over(optimizer, iter(numbers))
