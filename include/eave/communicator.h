@@ -122,6 +122,8 @@ class Communicator {
   // Collective. The model that is evaluated and saved: the center, or the parameters. Waits for exchanges in flight.
   // The slice lies in the memory of the replica's device. It stays valid and unchanged until the next step.
   virtual ConstSlice consensus() = 0;
+  // The caller may have changed the parameters since the last consensus, so the next one is computed anew.
+  virtual void forget_consensus() {}
   // Whether the consensus is rank 0's replica alone. If so, rank 0's batch-norm statistics belong to it.
   virtual bool consensus_is_first_worker() const { return false; }
   // Collective, between steps. Waits for an exchange in flight, sets the parameters to consensus() and resets the

@@ -81,6 +81,7 @@ void Averager::require_equal_steps() {
 }
 
 ConstSlice Averager::consensus() {
+  communicator_->forget_consensus();
   if (has_other_end()) communicator_->finish();
   return communicator_->consensus();
 }

@@ -156,6 +156,20 @@ def hold_a_rate_that_is_set_after_backward_is_refused_where_other_ranks_have_tak
         averager.step()
 
 
+def hold_a_consensus_after_a_change_in_place_is_of_the_new_values():
+    for communicator, options in (("local-sgd", {"tau": 3}), ("gossip", {"tau": 3}), ("none", {}), ("allreduce", {})):
+        model = network()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with eave.Averager(model, optimizer, communicator, **options) as averager:
+            take_steps(model, optimizer, averager, steps=2)
+            with averager.consensus():
+                pass
+            with torch.no_grad():
+                model[0].weight.fill_(5.0)
+            with averager.consensus():
+                assert torch.allclose(model[0].weight, torch.tensor(5.0)), communicator
+
+
 def hold_adaptive_tau_follows_the_loss_and_is_refused_without_one():
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)

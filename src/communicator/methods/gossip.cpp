@@ -92,6 +92,8 @@ class Gossip final : public Communicator {
     return consensus_.slice();
   }
 
+  void forget_consensus() override { is_consensus_of_now_ = false; }
+
   void reset_to_center(const ReplicaView& replica) override {
     Communicator::reset_to_center(replica);
     feedback_.forget();

@@ -132,6 +132,8 @@ class LocalSgd final : public Communicator {
     return consensus_.slice();
   }
 
+  void forget_consensus() override { is_consensus_of_now_ = false; }
+
   void reset_to_center(const ReplicaView& replica) override {
     Communicator::reset_to_center(replica);
     parameters_.agree_on(replica.parameters);

@@ -44,6 +44,7 @@ class None final : public Communicator {
     return consensus_.slice();
   }
 
+  void forget_consensus() override { is_consensus_of_now_ = false; }
   bool consensus_is_first_worker() const override { return !is_average_; }
   std::vector<Slice> state() override { return {mean_.state()}; }
   std::vector<Slice> own_state() override { return state(); }
