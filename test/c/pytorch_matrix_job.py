@@ -170,6 +170,20 @@ def hold_a_consensus_after_a_change_in_place_is_of_the_new_values():
                 assert torch.allclose(model[0].weight, torch.tensor(5.0)), communicator
 
 
+def hold_gossip_keeps_a_change_between_forward_and_step():
+    model = torch.nn.Linear(3, 1, bias=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with eave.Averager(model, optimizer, "gossip", tau=2) as averager:
+        for step in range(3):  # the third step has an exchange
+            torch.nn.init.constant_(model.weight, eave.rank() + 1.0)
+            loss = model(torch.ones(1, 3)).sum()
+            model.weight.data.mul_(0.5)
+            loss.backward()
+            averager.step()
+        sums = eave.sum_over_ranks(model.weight.detach().flatten().tolist())
+        assert sums == 3 * [eave.size() * (eave.size() + 1) / 4], sums
+
+
 def hold_adaptive_tau_follows_the_loss_and_is_refused_without_one():
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)

@@ -67,16 +67,19 @@ class Gossip final : public Communicator {
     kept_.set(0, step.index + 1);
     pair_ = pair_at(step);
     if (pair_.empty()) return;
-    replica_.device->copy(mean_.slice(), replica_.parameters);
-    if (!step.ahead.velocity.empty())
-      replica_.device->add_scaled(mean_.slice(), step.ahead.factor, step.ahead.velocity);
+    copy_iterate(sent(), step);
+    replica_.device->copy(mean_.slice(), sent());
     replica_.device->scale(mean_.slice(), 0.5f);
     exchange_ = transport_.all_reduce_sum(mean_.slice(), pair_, feedback_.compression());
   }
 
-  std::optional<Pull> before_update(const Step&) override {
+  // The pull is alpha (x_i - x_j) of the values sent. If the caller has changed x_i since then, the mean moves with it.
+  std::optional<Pull> before_update(const Step& step) override {
     if (pair_.empty()) return {};
     seconds_waiting_ += exchange_.wait();
+    copy_iterate(difference_.slice(), step);
+    replica_.device->subtract(sent(), difference_.slice());
+    replica_.device->subtract(mean_.slice(), sent());
     return Pull{mean_.slice(), static_cast<float>(2 * settings_.alpha), difference_.slice()};
   }
 
@@ -116,6 +119,13 @@ class Gossip final : public Communicator {
   CommunicatorCosts costs() const override { return {seconds_waiting_}; }
 
  private:
+  Slice sent() { return consensus_.slice(); }  // the iterate as of before_gradients, in steps with an exchange
+
+  void copy_iterate(Slice into, const Step& step) {
+    replica_.device->copy(into, replica_.parameters);
+    if (!step.ahead.velocity.empty()) replica_.device->add_scaled(into, step.ahead.factor, step.ahead.velocity);
+  }
+
   // This rank and its partner before the update of this step, ascending. Empty if it has no partner.
   std::vector<int> pair_at(const Step& step) const {
     if (step.index == 0 || step.index % settings_.tau != 0) return {};
