@@ -219,6 +219,10 @@ def hold_optimizers_that_do_not_fit_are_refused():
             lambda: eave.Averager(model, torch.optim.SGD([*model.trunk.parameters(), *model.norm.parameters()], lr=0.1), "mdownpour"))
     refused("leave it out",
             lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1), "easgd", nesterov=True))
+    for options, words in (({"lr": 0.2}, "lr=0.2, but the optimizer's is 0.1"), ({"lr": "x"}, "lr: expected a number"),
+                           ({"momentum": 0.5}, "momentum=0.5, but the optimizer's is 0.9: leave it out")):
+        refused(words, lambda: eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), **options))
+    eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), lr="0.1", momentum=0.9).close()
     eave.Averager(model, torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=0.1), "mdownpour", weight_decay=0.1).close()
 
 

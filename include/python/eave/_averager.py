@@ -16,7 +16,8 @@ from ._library import AVERAGES_GRADIENTS, EXCHANGES_TOGETHER, HAS_CENTER, MOVES_
 from ._pytorch.loading import refuse_loaded_alone, take_loaded
 from ._method import Option
 from ._pytorch.model_hooks import ModelHooks
-from ._pytorch.optimizer import LookAhead, complete_options, is_nesterov, refuse_optimizer, refuse_stranger, why_not_all, why_not_plain
+from ._pytorch.optimizer import (LookAhead, complete_options, is_nesterov, refuse_optimizer, refuse_other_values,
+                                 refuse_stranger, why_not_all, why_not_plain)
 from ._pytorch.overlap import Overlap, may_overlap, refuse_overlap
 from ._pytorch.parameters import ParameterVector
 from ._program import method_of_run, note_method, require_planned_rate
@@ -92,6 +93,7 @@ class Averager(ScaledSteps, SavedMethod):
                  master_weights: bool = False, batch_norm_statistics: str = "local", overlap: Optional[bool] = None,
                  leave_on: _leaving.Signals = _leaving.DEFAULT, **options: Option) -> None:
         start()
+        own = options
         communicator, options = method_of_run(communicator, options)
         _leaving.listen(leave_on)
         self._leaves_by_itself = leave_on is not None
@@ -103,6 +105,7 @@ class Averager(ScaledSteps, SavedMethod):
         self._statistics = batch_norm_statistics
         refuse_together(lambda: refuse_statistics(batch_norm_statistics), lambda: refuse_overlap(overlap),
                         lambda: refuse_wrapped(model), lambda: refuse_optimizer(optimizer),
+                        lambda: refuse_other_values(own, optimizer),
                         lambda: refuse_stranger(model, optimizer), lambda: _refuse_second(trained),
                         lambda: require_fit(model, trained), lambda: require_values(model, trained))
         self._vector = ParameterVector(model, optimizer, trained, master_weights)

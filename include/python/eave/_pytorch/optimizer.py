@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 import inspect
+import math
 from typing import TYPE_CHECKING, Sequence
 
 from .._error import USAGE, Error
-from .._method import Option
+from .._method import Option, number_in
 from .tensors import parts_of
 
 if TYPE_CHECKING:
@@ -55,6 +56,20 @@ def why_not_all(optimizer: torch.optim.Optimizer, trained: Sequence[tuple[str, t
                          "the parameter to the optimizer, or freeze it by requires_grad_(False)")
 
 
+def refuse_other_values(options: dict[str, Option], optimizer: torch.optim.Optimizer) -> None:
+    """Raises an Error if an option of the caller differs from what the optimizer has under that name."""
+    group = optimizer.param_groups[0]
+    for name in ("lr", "momentum"):
+        if name not in options or name not in group:
+            continue
+        found = number_in(name, options[name])
+        if not math.isclose(found, float(group[name]), rel_tol=1e-6):
+            raise Error(USAGE, f"{name}={options[name]}, but the optimizer's is {float(group[name]):g}: leave it out")
+    nesterov = is_nesterov(optimizer)
+    if options.get("nesterov", nesterov) not in (nesterov, "on" if nesterov else "off"):
+        raise Error(USAGE, f"nesterov={options['nesterov']}, but the optimizer's is {nesterov}: leave it out")
+
+
 def complete_options(options: dict[str, Option], optimizer: torch.optim.Optimizer,
                      values: torch.Tensor) -> dict[str, Option]:
     """Returns `options` with those added that follow from the optimizer and from where the averaged values lie."""
@@ -64,9 +79,7 @@ def complete_options(options: dict[str, Option], optimizer: torch.optim.Optimize
     options.setdefault("lr", float(group["lr"]))
     if group.get("momentum"):
         options.setdefault("momentum", float(group["momentum"]))
-    nesterov = is_nesterov(optimizer)
-    if options.setdefault("nesterov", nesterov) not in (nesterov, "on" if nesterov else "off"):
-        raise Error(USAGE, f"nesterov={options['nesterov']}, but the optimizer's is {nesterov}: leave it out")
+    options.setdefault("nesterov", is_nesterov(optimizer))
     return options
 
 
