@@ -119,7 +119,9 @@ int eave_look_ahead(eave_averager* averager, const float* velocity, double facto
 
 /* Call it before the gradients of a step are computed; it may change the parameters. `samples` are those of this rank
  * in this step, `samples_everywhere` those of all ranks together. They are the weights in means of gradients. If both
- * are 0, all ranks have the same weight. */
+ * are 0, all ranks have the same weight. If the samples of all ranks do not add up to samples_everywhere, a step that
+ * averages gradients ends with EAVE_USAGE in eave_before_update_of or eave_before_update_from, on all ranks; then the
+ * averager can only be closed. */
 int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_everywhere, double learning_rate);
 /* Optional; call it between eave_begin_step and eave_after_update if the optimizer takes this step at another learning
  * rate, the same on all ranks. Not collective. */

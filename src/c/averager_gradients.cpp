@@ -15,6 +15,15 @@ namespace {
 // The largest magnitude that values may have if it is known only whether they are finite.
 std::int32_t largest_if(bool is_finite) { return is_finite ? cpu::kInfinite - 1 : cpu::kInfinite; }
 
+// All ranks find the same. Sums of floats are off by far less than the bound.
+void refuse_shares(double sum) {
+  if (std::abs(sum - 1) < 1e-4) return;
+  throw AgreedError(ExitCode::kUsage, "begin_step: samples/samples_everywhere of all ranks add up to " +
+                                          number_text(sum) +
+                                          ", not to 1: give all ranks the same samples_everywhere, the sum of "
+                                          "their samples");
+}
+
 }  // namespace
 
 // The first value stays behind, so that before_update can still tell other ranks by NaN that the loss is not finite.
@@ -162,7 +171,8 @@ Averager::Told Averager::average(double loss_sum, TensorFlags has_gradient, cons
     flags_->start({.is_finite = told.is_whole,
                    .is_large = is_large(largest),
                    .counts = step_.samples > 0,
-                   .has_changed = changed},
+                   .has_changed = changed,
+                   .share = static_cast<double>(step_.samples) / static_cast<double>(step_.samples_everywhere)},
                   has_gradient);
   // Pulls before the optimizer's step, so from the values at which the gradients were computed.
   if (const std::optional<Pull> pull = communicator_->before_update(step_))
@@ -170,6 +180,7 @@ Averager::Told Averager::average(double loss_sum, TensorFlags has_gradient, cons
   replica_.device->wait();
   if (tells) {
     AllGradients all = flags_->finish(has_gradient);
+    refuse_shares(all.shares);
     told.where = std::move(all.where);
     told.any_changed = all.any_changed;
     told.is_small = !all.any_large && !is_compressed();

@@ -12,8 +12,8 @@ namespace eave {
 namespace {
 
 // Places in the sum: how many ranks are not finite, the sum of these ranks, how many have large and how many have
-// changed gradients, then a flag per tensor.
-constexpr std::size_t kBad = 0, kSumOfBadRanks = 1, kLarge = 2, kChanged = 3, kFirstTensor = 4;
+// changed gradients, the shares of the samples, then a flag per tensor.
+constexpr std::size_t kBad = 0, kSumOfBadRanks = 1, kLarge = 2, kChanged = 3, kShares = 4, kFirstTensor = 5;
 
 }  // namespace
 
@@ -23,6 +23,7 @@ void GradientFlags::start(const OwnGradients& own, TensorFlags has_gradient) {
   values_[kSumOfBadRanks] = own.is_finite ? 0 : static_cast<float>(transport_.rank());
   values_[kLarge] = own.is_large ? 1 : 0;
   values_[kChanged] = own.has_changed ? 1 : 0;
+  values_[kShares] = static_cast<float>(own.share);
   for (std::size_t k = 0; k < has_gradient.size(); ++k)
     values_[kFirstTensor + k] = own.counts && has_gradient[k] != 0 ? 1 : 0;
   pending_ = transport_.all_reduce_sum(values_);
@@ -31,7 +32,8 @@ void GradientFlags::start(const OwnGradients& own, TensorFlags has_gradient) {
 AllGradients GradientFlags::finish(TensorFlags has_gradient) {
   pending_.wait();
   for (std::size_t k = 0; k < has_gradient.size(); ++k) has_gradient[k] = values_[kFirstTensor + k] > 0 ? 1 : 0;
-  AllGradients all{.where = "", .any_large = values_[kLarge] > 0, .any_changed = values_[kChanged] > 0};
+  AllGradients all{
+      .where = "", .any_large = values_[kLarge] > 0, .any_changed = values_[kChanged] > 0, .shares = values_[kShares]};
   if (values_[kBad] == 1) {
     all.where = " on rank " + std::to_string(static_cast<int>(values_[kSumOfBadRanks]));
   } else if (values_[kBad] > 1) {

@@ -21,12 +21,14 @@ struct OwnGradients {
   bool is_large = false;     // the sum over all ranks could overflow
   bool counts = true;        // this rank has samples in this step, so its gradients have weight in the mean
   bool has_changed = false;  // a gradient has changed after it was handed over
+  double share = 1;          // this rank's part of the samples of all ranks, as it was told
 };
 
 // What all ranks have said.
 struct AllGradients {
   std::string where;  // the ranks whose gradients are not finite, such as " on rank 2"; "" if all are finite
   bool any_large = false, any_changed = false;
+  double shares = 1;  // their sum, which is 1 if all ranks were told the right number of samples
 };
 
 // Flags of all ranks about a step's gradients. They travel in one small sum, at the same time as the gradients.

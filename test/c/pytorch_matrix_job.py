@@ -184,6 +184,17 @@ def hold_gossip_keeps_a_change_between_forward_and_step():
         assert sums == 3 * [eave.size() * (eave.size() + 1) / 4], sums
 
 
+def hold_samples_that_do_not_add_up_are_refused_on_all_ranks():
+    if eave.size() == 1:
+        return
+    for everywhere in (4, 4 * eave.size() + 1):
+        model = network(0)
+        averager = open_averager(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        averager.begin_step(4, everywhere)
+        loss_of(model, 0).backward()
+        refused("begin_step: samples/samples_everywhere of all ranks add up to", averager.step)
+
+
 def hold_adaptive_tau_follows_the_loss_and_is_refused_without_one():
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
