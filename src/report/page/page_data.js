@@ -86,6 +86,13 @@ function valueAt(curve, x) {
   return b.x === a.x ? b.y : a.y + (b.y - a.y) * (x - a.x) / (b.x - a.x);
 }
 
+// Geometric, as the means of times and bytes in the table are.
+function meanPlace(places) {
+  if (places.some((x) => x <= 0)) return places.reduce((sum, x) => sum + x, 0) / places.length;
+  if (places.every((x) => x === places[0])) return places[0];
+  return Math.exp(places.reduce((sum, x) => sum + Math.log(x), 0) / places.length);
+}
+
 // The mean of the seeds' curves. If all have the same number of points, averages the k-th points. Otherwise averages at
 // the first curve's x values, with linear interpolation of the other curves.
 function meanCurve(curves) {
@@ -93,7 +100,7 @@ function meanCurve(curves) {
   if (full.length === 0) return [];
   if (full.every((curve) => curve.length === full[0].length)) {
     return full[0].map((point, k) => ({
-                         x: full.reduce((sum, curve) => sum + curve[k].x, 0) / full.length,
+                         x: meanPlace(full.map((curve) => curve[k].x)),
                          ...intervalOf(full.map((curve) => curve[k].y)),
                        }));
   }

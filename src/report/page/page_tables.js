@@ -83,7 +83,7 @@ function makeVariantTable(view) {
           "p", {class: "small"},
           "★ first among the methods with these ranks and this batch: told apart from all others by the rule of the " +
               "sentences above; ☆ not told apart from the best. ± is the half of a 95 % interval over seeds " +
-              "(Student's t); an interval that is not symmetric is written out. ≤ marks an upper bound: a run had the target at its first evaluation. Waiting: the share of the training time in which a rank is blocked on other ranks, mean over " +
+              "(Student's t); an interval that is not symmetric is written out. Means of times, rates and bytes are geometric, of scores arithmetic. ≤ marks an upper bound: a run had the target at its first evaluation. Waiting: the share of the training time in which a rank is blocked on other ranks, mean over " +
               "workers. A click on a heading sorts."));
 }
 
