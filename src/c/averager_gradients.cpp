@@ -15,9 +15,9 @@ namespace {
 // The largest magnitude that values may have if it is known only whether they are finite.
 std::int32_t largest_if(bool is_finite) { return is_finite ? cpu::kInfinite - 1 : cpu::kInfinite; }
 
-// All ranks find the same. Sums of floats are off by far less than the bound.
+// All ranks find the same. Sums of floats are off by far less than the bound. A step may have samples on no rank.
 void refuse_shares(double sum) {
-  if (std::abs(sum - 1) < 1e-4) return;
+  if (sum == 0 || std::abs(sum - 1) < 1e-4) return;
   throw AgreedError(ExitCode::kUsage, "begin_step: samples/samples_everywhere of all ranks add up to " +
                                           number_text(sum) +
                                           ", not to 1: give all ranks the same samples_everywhere, the sum of "

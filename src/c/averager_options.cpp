@@ -122,9 +122,10 @@ void refuse_of_others(const std::string& name, const CommunicatorKind& kind, con
   throw Error(ExitCode::kUsage, name + " has no effect with " + chosen + "; it belongs to " + owners);
 }
 
-// The bounds are those of `eave train`, but a schedule may begin with a rate of 0.
+// The bounds are those of `eave train`. But a schedule may begin with a rate of 0, and a loop with scaled losses may
+// have any finite one.
 void refuse_out_of_bounds(const OptionValues& values) {
-  real_in(values, "lr", 0, 1e6);
+  real_in(values, "lr", 0, 1e30);
   real_in(values, "momentum", 0, 1);
   real_in(values, "weight-decay", 0, 1e6);
 }

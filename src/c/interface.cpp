@@ -214,10 +214,8 @@ int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_ev
 }
 
 int eave_change_rate(eave_averager* averager, double learning_rate) {
-  return in_session(std::nullopt, [&](Transport&) {
-    require(averager, "averager");
-    averager->averager.change_rate(learning_rate);
-  });
+  return on_one_rank(
+      averager, [&](eave::Averager& own) { own.change_rate(learning_rate); }, true);
 }
 
 int eave_gradient_ready(eave_averager* averager, size_t first, size_t count) {

@@ -151,8 +151,11 @@ def hold_a_rate_that_is_set_after_backward_is_refused_where_other_ranks_have_tak
     with averager.join():
         loss_of(model, 0).backward()
         set_rate(optimizer, 0.2)
-        refused("step within join(): the learning rate was set after the step began", averager.step)
+        refused("step within join(): the learning rate, momentum or weight decay was set after", averager.step)
         set_rate(optimizer, 0.1)
+        optimizer.param_groups[0]["weight_decay"] = 0.3
+        refused("step within join(): the learning rate, momentum or weight decay was set after", averager.step)
+        optimizer.param_groups[0]["weight_decay"] = 0
         averager.step()
 
 
@@ -192,7 +195,9 @@ def hold_samples_that_do_not_add_up_are_refused_on_all_ranks():
         averager = open_averager(model, torch.optim.SGD(model.parameters(), lr=0.1))
         averager.begin_step(4, everywhere)
         loss_of(model, 0).backward()
+        before = [each.clone() for each in model.parameters()]
         refused("begin_step: samples/samples_everywhere of all ranks add up to", averager.step)
+        assert all(torch.equal(old, now) for old, now in zip(before, model.parameters()))
 
 
 def hold_adaptive_tau_follows_the_loss_and_is_refused_without_one():

@@ -16,7 +16,7 @@ namespace {
 const Plugin kFaulty = {"/p/faulty.so", "faulty", ""};
 
 // Does in before_update what the test gives it.
-class Faulty final : public Communicator {
+class Faulty : public Communicator {
  public:
   explicit Faulty(std::function<void()> fault, std::size_t left_out = 0)
       : fault_(std::move(fault)), left_out_(left_out) {}
@@ -54,6 +54,20 @@ TEST(PluginFaults, name_the_plug_in_and_whom_to_tell) {
   expect_error(ExitCode::kInternal, name + "no memory for it" + tell, [] {
     with_named_faults(kFaulty, []() -> std::unique_ptr<Communicator> { throw std::runtime_error("no memory for it"); });
   });
+}
+
+TEST(PluginFaults, leave_calls_as_they_are) {
+  class Told final : public Faulty {
+   public:
+    explicit Told(int& told) : Faulty([] {}), told_(told) {}
+    void forget_consensus() override { ++told_; }
+
+   private:
+    int& told_;
+  };
+  int told = 0;
+  with_named_faults(kFaulty, [&] { return std::make_unique<Told>(told); })->forget_consensus();
+  EXPECT_EQ(told, 1);
 }
 
 TEST(PluginFaults, leave_errors_of_the_job_and_of_the_system_as_they_are) {

@@ -229,9 +229,8 @@ class Averager(ScaledSteps, SavedMethod):
         if self._look_ahead:
             self._look_ahead.follow_rates()
         rate = float(self._optimizer.param_groups[0]["lr"])
-        if Joined.current and rate != self._rate and self._has(EXCHANGES_TOGETHER):
-            raise Error(USAGE, "step within join(): the learning rate was set after the step began, and ranks whose data has "
-                               "ended have taken over the one before: set it before the model computes", is_shared=True)
+        if Joined.current and self._has(EXCHANGES_TOGETHER):
+            Joined.current.refuse_late_values()
         self._change_rate(rate)
 
     def _begin_overlap(self, all_compute: bool = True) -> None:

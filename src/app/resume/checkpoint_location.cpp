@@ -127,8 +127,8 @@ void require_same_directory(const DirectoryLock& lock, const std::string& what) 
   if (!lock.is_replaced()) return;
   throw Error(ExitCode::kInputOutput,
               what +
-                  ": the run's directory was replaced by another run's or another directory while this run trained, "
-                  "so nothing more is written there. Its earlier files are where its directory was moved to");
+                  ": the run's directory was replaced by another directory while this run trained, so eave writes "
+                  "nothing more there. Resume in the directory that had this name before");
 }
 
 fs::path whole_path(const fs::path& path) {

@@ -157,9 +157,11 @@ void require_settings_of_checkpoint(const std::filesystem::path& place, const st
                                     const std::map<std::string, std::string>& mine) {
   const auto difference = find_difference(saved, mine, changeable());
   if (!difference) return;
+  const bool is_plugin = difference->name == kPluginFile;
   throw Error(ExitCode::kConfiguration,
-              place.string() + " is a checkpoint of another run: it was saved with --" + printable(difference->name) +
-                  " " + printable(difference->saved) + ", and this run has " + difference->mine +
+              place.string() + " is a checkpoint of another run: it was saved with " +
+                  (is_plugin ? "another plug-in, of hash" : "--" + printable(difference->name)) + " " +
+                  printable(difference->saved) + ", and this run has " + difference->mine +
                   "; put this run's own checkpoints in its place, or move it away to go on from an older one");
 }
 

@@ -33,7 +33,7 @@ std::string in_words(const std::string& name, const std::string& text) {
 
 constexpr const char* kPluginFile = "plugin-file";  // the hash of the plug-in that brings the method
 
-// States from before 2026-12-01 have no such hash.
+// States from before 2026-11-30 have no such hash.
 void refuse_other_plugin(const Plugin& plugin, const SavedStates& saved) {
   const auto before = saved.manifest.identity.find(kPluginFile);
   if (before == saved.manifest.identity.end() || before->second == plugin.file_hash) return;

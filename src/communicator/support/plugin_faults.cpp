@@ -70,6 +70,9 @@ class WithNamedFaults final : public Communicator {
       return consensus;
     });
   }
+  void forget_consensus() override {
+    return guarded([&] { inner_->forget_consensus(); });
+  }
   void before_gradients(const Step& step) override {
     return guarded([&] { return inner_->before_gradients(step); });
   }

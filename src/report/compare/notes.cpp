@@ -114,6 +114,7 @@ std::string why_no_speedup(const Comparison& comparison, const Variant& variant)
   std::set<std::string> names;
   for (const Variant& one : comparison.variants) {
     if (one.ranks > 1 || !one.chosen || one.batch_per_rank != variant.batch_per_rank) continue;
+    if (one.changed_ranks) return "the run of one rank was resumed on another number of ranks";
     for (const std::string& name : machine_differences(one, variant)) names.insert(name);
   }
   if (names.empty()) return "there is no finished run of one rank with the same batch per rank";

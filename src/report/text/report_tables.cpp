@@ -155,7 +155,7 @@ std::string report_text(const Comparison& comparison) {
   text += paragraph(variants_table(comparison));
   const auto has_several_seeds = [](const Variant& variant) { return variant.seeds.size() > 1; };
   if (std::ranges::any_of(comparison.variants, has_several_seeds))
-    text += "Means over seeds: of scores arithmetic; of times, rates and bytes geometric, as these compare by ratio\n";
+    text += "Scores have arithmetic means over seeds. Times, rates and bytes have geometric means.\n";
   if (std::ranges::any_of(comparison.variants, was_chosen))
     text += "* the best of its learning rates, which stands for the method\n";
   text += scaling_text(comparison) + paragraph(settings_table(comparison));

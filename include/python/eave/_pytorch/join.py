@@ -26,6 +26,7 @@ class Joined:
 
     def __init__(self, averager: Averager) -> None:
         self._averager = averager
+        self._values: list[float] = []
 
     def begin_step(self, averager: Averager, samples: int, samples_everywhere: int) -> None:
         """Collective. Averager.begin_step while this join is open."""
@@ -60,7 +61,14 @@ class Joined:
             _take_over(optimizer, iter(numbers))
             if averager._look_ahead:
                 averager._look_ahead.follow_rates()
+        self._values = _scheduled_values(optimizer)
         return True
+
+    def refuse_late_values(self) -> None:
+        """Raises an Error if what schedulers change differs from what it was when the step began."""
+        if _scheduled_values(self._averager._optimizer) != self._values:
+            raise Error(USAGE, "step within join(): the learning rate, momentum or weight decay was set after the step began, "
+                               "and ranks whose data has ended have taken over the one before: set it before the model computes")
 
 
 def _scheduled_values(optimizer: torch.optim.Optimizer) -> list[float]:

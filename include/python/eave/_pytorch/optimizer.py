@@ -63,7 +63,8 @@ def refuse_other_values(options: dict[str, Option], optimizer: torch.optim.Optim
         if name not in options or name not in group:
             continue
         found = number_in(name, options[name])
-        if not math.isclose(found, float(group[name]), rel_tol=1e-6):
+        first = group.get("initial_lr", group[name]) if name == "lr" else group[name]  # a schedule may begin below it
+        if not any(math.isclose(found, float(each), rel_tol=1e-6) for each in (group[name], first)):
             raise Error(USAGE, f"{name}={options[name]}, but the optimizer's is {float(group[name]):g}: leave it out")
     nesterov = is_nesterov(optimizer)
     if options.get("nesterov", nesterov) not in (nesterov, "on" if nesterov else "off"):
