@@ -25,13 +25,18 @@ class DamagedRun : public testing::Test {
  protected:
   DamagedRun() {
     make_run(place_, "run", {.ranks = 2, .accuracies = {0.5, 0.75}, .validation = {0.5, 0.5}, .bytes = 600});
-    for (const std::string& line : text_lines()) lines_.push_back(Json::parse(line));
+    lines_ = lines_in_file();
   }
 
   std::vector<std::string> text_lines() const {
     std::vector<std::string> lines;
     std::istringstream text(place_.read("run/metrics.jsonl"));
     for (std::string line; std::getline(text, line);) lines.push_back(line);
+    return lines;
+  }
+  JsonLines lines_in_file() const {
+    JsonLines lines;
+    for (const std::string& line : text_lines()) lines.push_back(Json::parse(line));
     return lines;
   }
   void write(const JsonLines& lines) const {

@@ -310,7 +310,8 @@ class TrainingRun {
     return {.samples = resumption_->found.manifest.samples,
             .is_evaluated_again = plan.has_ended || plan.first_step == plan.steps,
             .metric = metric_of(job_->parts().data),
-            .last_step = resumption_->found.manifest.step};
+            .last_step = resumption_->found.manifest.step,
+            .ranks = static_cast<int>(resumption_->found.manifest.files.size())};
   }
 
   void announce() {

@@ -9,6 +9,7 @@
 #include <ranges>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -144,12 +145,13 @@ class KeptReading {
       }
     }
     if (!parser_.header()) refuse_empty();
+    drop_attempts();
     if (kept_.last_step > 0) tell_missing();
     return std::move(text_);
   }
 
-  const HeaderLine& header() const { return *parser_.header(); }  // the last one
-  KeptRecord found() const { return {evaluation_, static_cast<int>(header().ranks.size()), missing_}; }
+  const HeaderLine& header() const { return *parser_.header(); }  // the last one, kept or not
+  KeptRecord found() const { return {evaluation_, ranks_, missing_}; }
 
  private:
   void take(std::string_view line) {
@@ -157,9 +159,33 @@ class KeptReading {
     if (!damage_.empty()) refuse_damaged();
     if (!std::visit([this](const auto& each) { return is_kept(each); }, taken)) return;
     if (std::holds_alternative<LostLines>(taken)) lost_.push_back(text_.size());
+    const auto* const step = std::get_if<StepLine>(&taken);
+    if (step || std::holds_alternative<EvaluationRecord>(taken)) take_attempts();
+    if (step) steps_.take(*step);
+    if (const auto* const header = std::get_if<HeaderLine>(&taken)) attempts_.push_back({*header, text_.size()});
     text_.append(line).push_back('\n');
-    if (const auto* const step = std::get_if<StepLine>(&taken)) steps_.take(*step);
-    if (const auto* const header = std::get_if<HeaderLine>(&taken); header && steps_.take(*header)) lost_.clear();
+  }
+
+  // Later headers must suit the ranks of these, as they have lines or a checkpoint.
+  void take_attempts() {
+    for (const Attempt& attempt : attempts_) {
+      if (steps_.take(attempt.header)) std::erase_if(lost_, [&](std::size_t line) { return line < attempt.begin; });
+      ranks_ = static_cast<int>(attempt.header.ranks.size());
+    }
+    attempts_.clear();
+  }
+
+  // Drops each last header that no kept line follows, unless its ranks saved the checkpoint, or it is the first.
+  void drop_attempts() {
+    const auto is_dropped = [this](const Attempt& attempt) {
+      return attempt.begin > 0 && std::cmp_not_equal(attempt.header.ranks.size(), kept_.ranks);
+    };
+    while (!attempts_.empty() && is_dropped(attempts_.back())) {
+      text_.resize(attempts_.back().begin);
+      attempts_.pop_back();
+    }
+    std::erase_if(lost_, [this](std::size_t line) { return line >= text_.size(); });
+    take_attempts();
   }
 
   // Earlier lines of type "lost" also count steps that were taken again since, and a killed run wrote none.
@@ -202,12 +228,19 @@ class KeptReading {
                                         "then resume again");
   }
 
+  struct Attempt {
+    HeaderLine header;
+    std::size_t begin;  // of its line in text_
+  };
+
   const fs::path& path_;
   LineReader lines_;
   const KeptLines& kept_;
   MetricsParser parser_;
   std::optional<EvaluationRecord> evaluation_;
   std::string text_, damage_;
+  std::vector<Attempt> attempts_;  // since the last step or evaluation
+  int ranks_ = 0;                  // of the last header that is kept
   MissingSteps steps_;
   std::vector<std::size_t> lost_;  // where the lines of type "lost" begin in text_, since the count began
   std::int64_t missing_ = 0;

@@ -62,17 +62,20 @@ struct KeptLines {
   // Steps done by all ranks, as the last lines count them. If it is not 0, step lines that are missing up to it are
   // counted, and one line of type "lost" with their number replaces the earlier ones.
   std::int64_t last_step = 0;
+  // Of the checkpoint; 0: not known. If no kept line follows a header with another number of ranks, the header is cut:
+  // that attempt saved no checkpoint.
+  int ranks = 0;
 };
 
 // What a resume finds in the lines that it keeps.
 struct KeptRecord {
   std::optional<EvaluationRecord> evaluation;  // the last one, if it was made after exactly KeptLines::samples
-  int ranks = 0;                               // of the last header
+  int ranks = 0;                               // of the last header that is kept
   std::int64_t missing = 0;                    // step lines, with KeptLines::last_step
 };
 
 // Prepares a run's directory for a resume, so that each step appears once in metrics.jsonl. It cuts the lines of later
-// samples, the end, and an incomplete last line. Only rank 0 calls this.
+// samples, the end, an incomplete last line, and headers as KeptLines::ranks says. Only rank 0 calls this.
 // Throws Error: kInputMissing (no metrics.jsonl), kInputOutput, kBadData (there is no header, or a line before the last
 // whole one is damaged or contradicts another, or has another metric). After kBadData nothing was changed.
 KeptRecord reopen_run_directory(const OutputFolder& run, const KeptLines& kept);

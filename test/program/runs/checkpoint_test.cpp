@@ -304,6 +304,30 @@ TEST(Resumption, after_one_on_other_ranks_keeps_the_lines_from_before_both) {
   expect_told(0, place.eave("report run"));
 }
 
+TEST(Resumption, after_an_attempt_on_other_ranks_that_saved_nothing_goes_on_as_before_it) {
+  const Place place;
+  const std::string words = quick("--transport threads --run-dir run --lr-schedule constant ");
+  expect_told(0, place.eave(words + "--ranks 2"));
+  // One rank has done the first epoch in 13 steps, of half as many samples.
+  expect_told(76, place.eave(words + "--ranks 1 --epochs 2 --resume elastic --inject-fault 0:15:nan-loss " +
+                             "--on-nonfinite abort"));
+  expect_told(0, place.eave(words + "--ranks 2 --epochs 2 --resume auto"), {"resumed        after step 7"});
+  EXPECT_EQ(records_of(place, "header").size(), 2u);
+  expect_told(0, place.eave("report run"));
+  expect_told(0, place.eave(words + "--ranks 2 --epochs 3 --resume auto"), {"resumed        after step 14"});
+}
+
+// On one rank no line of a step was due before the checkpoint. Later resumes are compared with its header.
+TEST(Resumption, keeps_a_header_without_lines_if_its_ranks_saved_the_checkpoint) {
+  const Place place;
+  const std::string words = quick("--transport threads --run-dir run --lr-schedule constant --checkpoint-every 2 ");
+  expect_told(0, place.eave(words + "--ranks 2"));
+  expect_told(76, place.eave(words + "--ranks 1 --epochs 2 --resume elastic --log-every 100 " +
+                             "--inject-fault 0:25:nan-loss --on-nonfinite abort"));
+  expect_told(0, place.eave(words + "--ranks 1 --epochs 2 --resume auto"), {"resumed        after step"});
+  expect_told(0, place.eave("report run"));
+}
+
 TEST(Checkpoints, are_not_saved_of_replicas_that_differ) {
   const Place place;
   const std::string words = "train" + std::string(kQuick) + kTwo +
