@@ -49,12 +49,15 @@ class MissingLines : public DamagedRun {
   std::int64_t missing_before(std::int64_t step) {
     write(lines_);
     const std::int64_t missing = reopen_run_directory(run_, {.samples = 1000000, .last_step = step}).missing;
-    std::int64_t told = 0;
-    for (const std::string& line : text_lines()) {
-      if (const Json object = Json::parse(line); object["type"] == "lost") told += object["lines"].get<std::int64_t>();
-    }
-    EXPECT_EQ(told, missing);
+    EXPECT_EQ(told(), missing);
     return missing;
+  }
+  std::int64_t told() const {
+    std::int64_t lines = 0;
+    for (const Json& line : lines_in_file()) {
+      if (line["type"] == "lost") lines += line["lines"].get<std::int64_t>();
+    }
+    return lines;
   }
 
   Json header_, step_;
@@ -77,6 +80,21 @@ TEST_F(MissingLines, are_none_if_the_run_wrote_every_third) {
   lines_.push_back(header(2, "1"));
   add_steps(2, 12, 14);
   EXPECT_EQ(missing_before(14), 0) << "lines 10 and 11 were not due";
+}
+
+TEST_F(MissingLines, of_the_steps_before_another_log_every_stay_told) {
+  lines_ = {header(2, "1")};
+  add_steps(2, 1, 7);
+  EXPECT_EQ(missing_before(10), 6);
+  lines_ = lines_in_file();
+  lines_.push_back(header(2, "2"));
+  write(lines_);
+  reopen_run_directory(run_, {.samples = 1000000, .last_step = 10, .ranks = 2});
+  EXPECT_EQ(told(), 6) << "no line followed the header";
+  add_steps(2, 12, 16, 2, {{1, 14}});
+  write(lines_);
+  EXPECT_EQ(reopen_run_directory(run_, {.samples = 1000000, .last_step = 16}).missing, 1);
+  EXPECT_EQ(told(), 7);
 }
 
 TEST_F(MissingLines, replace_those_that_were_told_before) {

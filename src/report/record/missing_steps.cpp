@@ -5,21 +5,26 @@
 namespace eave {
 namespace {
 
+std::int64_t every_in(const HeaderLine& header) {
+  return static_cast<std::int64_t>(number_in(header.config, "log-every"));
+}
+
 bool counts_alike(const HeaderLine& one, const HeaderLine& other) {
   return one.ranks.size() == other.ranks.size() && one.workers() == other.workers() &&
-         one.train_samples == other.train_samples;
+         one.train_samples == other.train_samples && every_in(one) == every_in(other);
 }
 
 }  // namespace
 
 bool MissingSteps::take(const HeaderLine& header) {
-  const auto every = static_cast<std::int64_t>(number_in(header.config, "log-every"));
   const bool is_first = !header_, is_anew = header_ && !counts_alike(*header_, header);
   if (is_first) last_.assign(header.ranks.size(), 0);
-  if (is_anew) missing_ = 0;
-  if (is_anew || (!is_first && every != every_)) last_.assign(header.ranks.size(), std::nullopt);
+  if (is_anew) {
+    missing_ = 0;
+    last_.assign(header.ranks.size(), std::nullopt);
+  }
   header_ = header;
-  every_ = every;
+  every_ = every_in(header);
   return is_anew;
 }
 

@@ -12,7 +12,7 @@ namespace eave {
 class MissingSteps {
  public:
   // Call `take` with each line that is kept, in order. A header after which steps are counted in another way, as with
-  // another number of ranks, begins the count anew. Returns whether it does.
+  // another number of ranks or another --log-every, begins the count anew. Returns whether it does.
   bool take(const HeaderLine& header);
   void take(const StepLine& line);
   // The number of missing lines, if each rank has done `steps` steps. None are counted without --log-every in the
@@ -24,8 +24,7 @@ class MissingSteps {
 
   std::optional<HeaderLine> header_;
   std::int64_t every_ = 0, missing_ = 0;
-  // The step of each rank's last line. Nothing if the next line is not known: steps are counted anew, or the file had
-  // lines every so many other steps.
+  // The step of each rank's last line. Nothing if steps are counted anew: the next line is not known then.
   std::vector<std::optional<std::int64_t>> last_;
 };
 
