@@ -106,6 +106,7 @@ TrainingResult Training::run() {
     at_warning(warning);
   };
   events.flush = flush;
+  events.require_directory = require_directory;
   events.straggler = [this](const Straggler& slow) { stragglers.push_back(slow); };
   return train(parts(), setting_.plan, events);
 }

@@ -103,6 +103,7 @@ class Training {
 
   FileCalls* files = nullptr;  // the calls with which checkpoints are written; null: the system's
   std::function<std::string()> flush;
+  std::function<void()> require_directory;
   std::function<void(const StepRecord&)> at_step = [](const StepRecord&) {};
   std::function<void(const std::string&)> at_warning = [](const std::string&) {};
   // The records and warnings that the trainer reported, in order:

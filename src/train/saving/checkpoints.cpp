@@ -79,15 +79,23 @@ bool Checkpoints::save_now(const TrainingProgress& progress, const std::string& 
 }
 
 void Checkpoints::start(const TrainingProgress& progress, bool copies) {
-  const bool is_sent = lacks_access(plan_.ranks_without_access, parts_.transport.rank());
-  state_.take(parts_, progress, parts_.communicator.consensus(), copies && !is_sent);
   step_ = progress.steps;
   phase_ = Phase::kWriting;
   last_ = Clock::now();
   patience_seconds_ = kFirstPatienceSeconds;
   finished_ = {};
+  finished_.failure = parts_.transport.broadcast_text(why_lost_directory());
+  if (!finished_.failure.empty()) {
+    finished_.status = Status::kFailed;
+    return;
+  }
+  const bool is_sent = lacks_access(plan_.ranks_without_access, parts_.transport.rank());
+  state_.take(parts_, progress, parts_.communicator.consensus(), copies && !is_sent);
   if (!plan_.ranks_without_access.empty()) send();
-  if (is_sent) return;
+  if (!is_sent) start_to_write();
+}
+
+void Checkpoints::start_to_write() {
   task_ = start_task("to write checkpoints", [this] {
     try {
       return Report{Status::kDone, write()};
@@ -117,8 +125,17 @@ void Checkpoints::require_directory() const {
   if (parts_.transport.rank() == 0 && events_.require_directory) events_.require_directory();
 }
 
+// On rank 0: why the directory is not the run's any more; "" if it is. Always "" on other ranks.
+std::string Checkpoints::why_lost_directory() const {
+  try {
+    require_directory();
+    return "";
+  } catch (const Error& error) {
+    return who() + error.what();
+  }
+}
+
 StoredFile Checkpoints::write() {
-  require_directory();
   if (received_) received_->finish();
   make_directory(directory_, calls_);
   const OutputFolder partial = partial_folder(directory_, step_);
@@ -238,7 +255,8 @@ void Checkpoints::fail(const std::string& why) {
   phase_ = Phase::kIdle;
   ++failed_;
   const std::string message = "the checkpoint of step " + std::to_string(step_) + " could not be written: " + why;
-  if (parts_.transport.rank() == 0) remove_tree(partial_folder(directory_, step_).entry(), calls_);
+  const bool removes = parts_.transport.rank() == 0 && why_lost_directory().empty();
+  if (removes) remove_tree(partial_folder(directory_, step_).entry(), calls_);
   if (plan_.is_required) throw AgreedError(ExitCode::kInputOutput, message);
   if (parts_.transport.rank() == 0 && events_.warning) {
     events_.warning(message + "; training goes on, and the next one is tried when it is due");

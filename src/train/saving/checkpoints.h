@@ -66,9 +66,11 @@ class Checkpoints {
 
   bool is_multiple(std::int64_t steps) const { return plan_.every_steps > 0 && steps % plan_.every_steps == 0; }
   void start(const TrainingProgress& progress, bool copies);
+  void start_to_write();
   std::string who() const;
   void send();
   void require_directory() const;
+  std::string why_lost_directory() const;
   StoredFile write();
   std::string commit(const Manifest& manifest) const;
   void look(std::int64_t steps);

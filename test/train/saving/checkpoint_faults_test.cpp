@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "checkpoint/checkpoint_directory.h"
 #include "test/base/failing_calls.h"
@@ -121,6 +122,41 @@ TEST(RequiredCheckpoint, that_cannot_be_written_ends_the_run_with_74_on_all_rank
     training.run();
   });
   EXPECT_EQ(ended.code, 74);
+}
+
+// Another run takes the directory before rank 0 asks for the `nth` time: before the first checkpoint is written, or
+// before it is committed.
+void expect_other_run_intact(int nth, bool without_access) {
+  const TemporaryDirectory temporary;
+  const std::filesystem::path directory = temporary.path() / "checkpoint";
+  const std::filesystem::path other = partial_folder(directory, kEvery).path() / "other.state";
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    TrainingSetting setting = setting_for(directory);
+    if (without_access) setting.take_access(transport, {1});
+    FailingCalls calls({});
+    Training training(transport, setting);
+    training.files = &calls;
+    int asked = 0;
+    training.require_directory = [&] {
+      if (++asked < nth) return;
+      if (asked == nth) std::filesystem::create_directories(other.parent_path());
+      if (asked == nth) std::ofstream(other) << "other";
+      throw Error(ExitCode::kInputOutput, "the directory was replaced");
+    };
+    training.run();
+    EXPECT_EQ(training.warnings.size(), transport.rank() == 0 ? 3u : 0u);
+    for (const std::string& warning : training.warnings)
+      EXPECT_NE(warning.find("the directory was replaced"), std::string::npos) << warning;
+    EXPECT_TRUE(nth == 2 || calls.count() == 0);
+  });
+  EXPECT_TRUE(std::filesystem::exists(other));
+  EXPECT_TRUE(committed_steps(directory).empty());
+}
+
+TEST(ReplacedDirectory, gets_no_file_from_any_rank_and_loses_none) {
+  for (const bool without_access : {false, true}) {
+    for (const int nth : {1, 2}) expect_other_run_intact(nth, without_access);
+  }
 }
 
 // The fault ends between two attempts. The next checkpoint is then complete without anyone's help.
