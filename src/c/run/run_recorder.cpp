@@ -12,6 +12,7 @@
 #include "c/stderr_message.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
+#include "report/read/line_reader.h"
 #include "report/read/metrics_consistency.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
@@ -80,6 +81,15 @@ void refuse_loss(const OutputFolder& folder, const RunSettings& settings, const 
     refuse(
         "resume=on, but the averager has loaded no checkpoint; load it before the run is opened, or give "
         "overwrite=on to begin anew");
+}
+
+// Whether the directory has a run that was killed before it recorded anything: its metrics.jsonl has no line. If it has
+// checkpoints, somebody has emptied the file.
+bool holds_bare_run(const OutputFolder& folder) {
+  if (state_of_run(folder.path()) != RunState::kBegun || holds_checkpoints(folder)) return false;
+  LineReader lines(folder.path() / "metrics.jsonl");
+  std::string_view line;
+  return !lines.next(line) || !lines.is_whole();
 }
 
 // The settings of a run that goes on. The learning rate may change, and the lines of steps have it; so the setting
@@ -156,7 +166,7 @@ RunRecorder::~RunRecorder() {
 void RunRecorder::begin_files(const OutputFolder& folder, const std::vector<std::int64_t>& steps) {
   refuse_loss(folder, settings_, *averager_);
   const bool is_cut_short = settings_.resume && state_of_run(folder.path()) == RunState::kBegun;
-  const bool is_reopened = goes_on() && holds_run(folder.path());
+  const bool is_reopened = goes_on() && holds_run(folder.path()) && !holds_bare_run(folder);
   create_run_directory(folder, settings_.overwrite);
   files_ = std::make_unique<Files>(folder, *averager_);
   if (is_reopened) {

@@ -1,6 +1,7 @@
 // Tests runs that go on after a break: each step and evaluation comes once, and no checkpoint is lost.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
 #include <utility>
 
@@ -162,6 +163,36 @@ TEST(ResumedRecord, goes_on_with_the_settings_of_the_beginning) {
     record("communicator=allreduce lr=0.01", settings, true);
   });
   EXPECT_EQ(read_run(path).end, RunEnd::kFinished);
+}
+
+void record_from(Transport& transport, const std::string& saved, const std::string& path) {
+  RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
+  EXPECT_TRUE(rank.averager().load(saved));
+  RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
+  train_to(transport, rank, run, 6, 0, "");
+  run.close(transport);
+  rank.averager().finish();
+}
+
+TEST(ResumedRecord, begins_anew_if_it_was_killed_before_its_first_line) {
+  const TemporaryDirectory place;
+  const std::string first = place.path() / "first", saved = first + "/checkpoint", next = place.path() / "next";
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
+    RunRecorder run(transport, rank.averager(), first, kRunSettings);
+    train_to(transport, rank, run, 3, 3, saved);
+  });
+  for (const char* left : {"", R"({"type":"hea)"}) {
+    std::filesystem::remove_all(next);
+    std::filesystem::create_directory(next);
+    std::ofstream(next + "/metrics.jsonl") << left;
+    on_ranks({"threads", 2}, [&](Transport& transport) { record_from(transport, saved, next); });
+    EXPECT_EQ(read_run(next).end, RunEnd::kFinished) << left;
+  }
+  std::ofstream(first + "/metrics.jsonl").close();
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    expect_error(ExitCode::kBadData, "somebody has emptied it", [&] { record_from(transport, saved, first); });
+  });
 }
 
 TEST(ResumedRecord, loses_no_checkpoint_that_nobody_gave_up) {
