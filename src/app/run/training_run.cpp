@@ -162,13 +162,19 @@ class TrainingRun {
     }
   }
 
+  // The same for a result in the run's directory, which may be another run's by now. Not collective.
+  void keep_in_place(const std::function<void()>& write) {
+    if (has_place_) has_place_ = keep([&] { require_same_directory(); });
+    if (has_place_) keep(write);
+  }
+
   // Collective, though only rank 0 writes.
   void save_results(const std::string& order) {
     has_place_ = is_whole_ = keep([&] { require_same_directory(); });
     if (!transport_.broadcast_text(has_place_ ? "" : "lost").empty()) return;
     is_whole_ = keep([&] { job_->save_model(folder() / "model.safetensors"); });
     if (job_->has_average()) is_whole_ = keep([&] { job_->save_average(folder() / "ema.safetensors"); }) && is_whole_;
-    if (!order.empty()) keep([&] { write_file_atomically(folder() / "exchanges.order", order); });
+    if (!order.empty()) keep_in_place([&] { write_file_atomically(folder() / "exchanges.order", order); });
   }
 
   TrainingResult train_or_tell(const TrainingParts& parts) {
@@ -357,11 +363,11 @@ class TrainingRun {
   }
 
   void finish(const RunSummary& summary) {
-    if (trace_ && has_place_) keep([&] { trace_->write(folder() / "trace.json"); });
+    if (trace_) keep_in_place([&] { trace_->write(folder() / "trace.json"); });
     // A run without its model has not ended, and a resumed run must be able to tell.
     if (!is_whole_) reporter_->failure(*unkept_);
     if (is_whole_) keep([&] { reporter_->end(summary); });
-    if (is_whole_ && values_.has("run-dir")) keep([&] { write_summary(folder() / "summary.json", summary); });
+    if (is_whole_ && values_.has("run-dir")) keep_in_place([&] { write_summary(folder() / "summary.json", summary); });
     if (context_.is_part) return;
     std::printf("\n%s%s%s%s", summary_table({summary}).c_str(), job_->describe_stop(summary).c_str(),
                 describe_totals(summary, resumption_.has_value()).c_str(),
