@@ -39,7 +39,9 @@ std::string watched(const std::vector<int>& hosts, const std::function<void(Tran
                     body(transport);
                   },
                   {"tcp", true});
-  return said.lines.empty() ? "" : said.lines.front();
+  std::string all;  // a warning of a long wait may come first
+  for (const std::string& line : said.lines) all += line + "\n";
+  return all;
 }
 
 // Both ranks take themselves for the root, so both only send. The messages of the broadcast have the lengths of those
