@@ -62,8 +62,8 @@ struct KeptLines {
   // Steps done by all ranks, as the last lines count them. If it is not 0, step lines that are missing up to it are
   // counted, and one line of type "lost" with their number replaces the earlier ones.
   std::int64_t last_step = 0;
-  // Of the checkpoint; 0: not known. If no kept line follows a header with another number of ranks, the header is cut:
-  // that attempt saved no checkpoint.
+  // The number of ranks that saved the checkpoint; 0: not known. A header of another number of ranks is cut if no kept
+  // line follows it, because that attempt saved nothing.
   int ranks = 0;
 };
 
