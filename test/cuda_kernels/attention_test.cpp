@@ -24,8 +24,6 @@ constexpr std::int64_t kStepOfPass = 12345;
 
 using Values = std::vector<float>;
 
-std::size_t size_of(std::int64_t size) { return static_cast<std::size_t>(size); }
-
 Values filled(std::size_t size) { return Values(size, std::nanf("")); }
 
 struct Problem {

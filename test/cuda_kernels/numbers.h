@@ -15,6 +15,8 @@
 
 namespace eave::cuda {
 
+inline std::size_t size_of(std::int64_t size) { return static_cast<std::size_t>(size); }
+
 // Normally distributed numbers, rounded to values that a T can hold, as floats.
 template <class T = float>
 std::vector<float> some_numbers(std::size_t size, std::uint32_t part, float deviation = 1) {

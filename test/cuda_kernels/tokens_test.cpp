@@ -15,8 +15,6 @@ class CudaTokens : public testing::Test {};
 using Types = testing::Types<float, Half>;
 TYPED_TEST_SUITE(CudaTokens, Types);
 
-std::size_t size_of(std::int64_t size) { return static_cast<std::size_t>(size); }
-
 // About every second token is token 1.
 std::vector<float> some_tokens(const Embedding& shape) {
   RandomStream random({17, Purpose::kTest, 9}, 0);

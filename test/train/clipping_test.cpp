@@ -132,8 +132,8 @@ TEST_P(ClippedMethods, move_no_further_than_their_clipped_gradients) {
   for (const bool clips : {true, false}) {
     on_ranks({"threads", 2}, [&](Transport& transport) {
       TrainingSetting setting = plain(GetParam(), 2);
-      constexpr int kSteps = 12;
-      setting.plan.steps = kSteps;
+      constexpr int kUpdates = 12;
+      setting.plan.steps = kUpdates;
       setting.plan.clip_norm = clips ? 1e-6 : 0;
       Training training(transport, setting);
       const std::vector<float> before = training.parameters();
@@ -142,7 +142,7 @@ TEST_P(ClippedMethods, move_no_further_than_their_clipped_gradients) {
       std::vector<double> path(after.size());
       for (std::size_t i = 0; i < path.size(); ++i) path[i] = double{after[i]} - double{before[i]};
       constexpr double kMomentum = 10, kRounding = 1e-4;
-      const double most = kMomentum * 2 * kSteps * kRate * 1e-6 + kRounding;
+      const double most = kMomentum * 2 * kUpdates * kRate * 1e-6 + kRounding;
       EXPECT_EQ(norm_of(path) <= most, clips) << norm_of(path);
     });
   }

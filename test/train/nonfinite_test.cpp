@@ -28,12 +28,12 @@ bool all_finite(Training& training) {
   return finite;
 }
 
-struct Where {
+struct FaultPlace {
   int rank = 0;
   InjectedFault fault;
 };
 
-Where somewhere(Kind kind, int ranks, std::int64_t steps, unsigned seed) {
+FaultPlace somewhere(Kind kind, int ranks, std::int64_t steps, unsigned seed) {
   std::mt19937 random(seed);
   return {static_cast<int>(random() % static_cast<unsigned>(ranks)),
           {kind, static_cast<std::int64_t>(random() % static_cast<unsigned>(steps)),
@@ -41,7 +41,7 @@ Where somewhere(Kind kind, int ranks, std::int64_t steps, unsigned seed) {
 }
 
 // Collective. Trains with a fault on one rank, and returns how many steps each rank left out.
-std::vector<double> run_with_fault(Transport& transport, TrainingSetting setting, const Where& where) {
+std::vector<double> run_with_fault(Transport& transport, TrainingSetting setting, const FaultPlace& where) {
   if (transport.rank() == where.rank) setting.plan.fault = where.fault;
   setting.plan.evaluate_every_steps = 5;
   Training training(transport, setting);
@@ -81,7 +81,7 @@ class Nonfinite : public testing::TestWithParam<std::string> {
 TEST_P(Nonfinite, loss_is_left_out_and_reaches_nobody) {
   on_2_and_4_ranks(4, [](Transport& transport, unsigned seed) {
     const TrainingSetting these = setting(transport.size());
-    const Where where = somewhere(Kind::kNanLoss, transport.size(), these.plan.steps, seed);
+    const FaultPlace where = somewhere(Kind::kNanLoss, transport.size(), these.plan.steps, seed);
     const bool is_of_all = find_kind(communicator_kinds(), GetParam()).traits.averages_gradients;
     const std::vector<double> left_out = run_with_fault(transport, these, where);
     for (int rank = 0; rank < transport.size(); ++rank) {
@@ -99,7 +99,7 @@ TEST_P(Nonfinite, gradient_stays_where_it_is_and_is_counted) {
       these.optimizer = {};
     }
     const Kind kind = seed % 2 == 0 ? Kind::kNanGradient : Kind::kInfGradient;
-    const Where where = somewhere(kind, transport.size(), these.plan.steps, seed);
+    const FaultPlace where = somewhere(kind, transport.size(), these.plan.steps, seed);
     const CommunicatorTraits& traits = find_kind(communicator_kinds(), GetParam()).traits;
     const std::vector<double> left_out = run_with_fault(transport, these, where);
     for (int rank = 0; rank < transport.size() && traits.uses_optimizer; ++rank) {

@@ -53,7 +53,7 @@ void reset_signals() {
   execvpe(words[0], words, environment);
   const char* const program = words[0];
   for (const char* text : {program, ": cannot be started: ", static_cast<const char*>(std::strerror(errno)), "\n"}) {
-    if (write(STDERR_FILENO, text, std::strlen(text)) < 0) break;
+    if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) break;
   }
   _exit(kNotStarted);
 }

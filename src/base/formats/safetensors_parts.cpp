@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::size_t kMostBytesOfIndex = std::size_t{1} << 25;
 constexpr const char* kEnding = ".safetensors.index.json";
-constexpr const char* kRemedy = "; get the folder again, or write it anew with save_pretrained";
+constexpr const char* kRemedyOfParts = "; get the folder again, or write it anew with save_pretrained";
 
 // The names of the arrays of each part.
 using Parts = std::map<std::string, std::set<std::string>>;
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
-  throw Error(ExitCode::kBadData, path.string() + ": " + why + kRemedy);
+[[noreturn]] void refuse_part(const std::filesystem::path& path, const std::string& why) {
+  throw Error(ExitCode::kBadData, path.string() + ": " + why + kRemedyOfParts);
 }
 
 // A part lies beside the index: an index from elsewhere must not make eave read other files.
@@ -29,7 +29,7 @@ void require_plain_name(const std::filesystem::path& index, const std::string& p
   const std::filesystem::path name = part;
   const bool has_byte_0 = part.find('\0') != std::string::npos;  // the system would open the name before it
   if (part.empty() || name.filename() != name || part == "." || part == ".." || has_byte_0) {
-    refuse(index, "names the part '" + printable(part) + "', expected the name of a file beside it");
+    refuse_part(index, "names the part '" + printable(part) + "', expected the name of a file beside it");
   }
 }
 
@@ -37,9 +37,9 @@ nlohmann::json parse_index(const std::filesystem::path& index) {
   try {
     return parse_json_of_many_names(read_file(index, kMostBytesOfIndex));
   } catch (const AmbiguousJson& failure) {
-    refuse(index, std::string("is no index of safetensors: ") + failure.what());
+    refuse_part(index, std::string("is no index of safetensors: ") + failure.what());
   } catch (const nlohmann::json::exception&) {
-    refuse(index, "is no index of safetensors: it is no JSON");
+    refuse_part(index, "is no index of safetensors: it is no JSON");
   }
 }
 
@@ -47,11 +47,11 @@ Parts read_index(const std::filesystem::path& index) {
   const nlohmann::json json = parse_index(index);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object() ||
       json["weight_map"].empty()) {
-    refuse(index, "is no index of safetensors, which has a \"weight_map\" from arrays to files");
+    refuse_part(index, "is no index of safetensors, which has a \"weight_map\" from arrays to files");
   }
   Parts parts;
   for (const auto& [array, part] : json["weight_map"].items()) {
-    if (!part.is_string()) refuse(index, "gives no name of a file for the array '" + printable(array) + "'");
+    if (!part.is_string()) refuse_part(index, "gives no name of a file for the array '" + printable(array) + "'");
     require_plain_name(index, part.get<std::string>());
     parts[part.get<std::string>()].insert(array);
   }
@@ -64,20 +64,20 @@ void check_arrays(const std::filesystem::path& index, const SafetensorsFile& par
   for (const auto& [name, type] : part.types_left_out) found.insert(name);
   for (const std::string& name : found) {
     if (expected.erase(name) == 0) {
-      refuse(part.path, "has the array '" + printable(name) + "', which " + index.filename().string() +
-                            " does not look for in it");
+      refuse_part(part.path, "has the array '" + printable(name) + "', which " + index.filename().string() +
+                                 " does not look for in it");
     }
   }
   if (expected.empty()) return;
-  refuse(part.path, "lacks the array '" + printable(*expected.begin()) + "', which " + index.filename().string() +
-                        " looks for in it");
+  refuse_part(part.path, "lacks the array '" + printable(*expected.begin()) + "', which " + index.filename().string() +
+                             " looks for in it");
 }
 
 SafetensorsFile read_part(const std::filesystem::path& index, const std::string& name) {
   const std::filesystem::path path = index.parent_path() / name;
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
-    throw Error(ExitCode::kInputMissing, "no " + path.string() + ", a part of " + index.string() + kRemedy);
+    throw Error(ExitCode::kInputMissing, "no " + path.string() + ", a part of " + index.string() + kRemedyOfParts);
   }
   return read_safetensors(path);
 }
@@ -87,8 +87,8 @@ void add_metadata(SafetensorsFile& whole, const SafetensorsFile& part) {
   for (const auto& [key, text] : part.metadata) {
     const auto [entry, is_new] = whole.metadata.emplace(key, text);
     if (is_new || entry->second == text || key == kArraysHash) continue;
-    refuse(part.path, "its metadata say '" + printable(text) + "' for '" + printable(key) +
-                          "', but those of another part say '" + printable(entry->second) + "'");
+    refuse_part(part.path, "its metadata say '" + printable(text) + "' for '" + printable(key) +
+                               "', but those of another part say '" + printable(entry->second) + "'");
   }
 }
 

@@ -14,7 +14,7 @@ constexpr std::array<std::uint8_t, 3> kJpegBegin = {0xff, 0xd8, 0xff};
 constexpr std::array<std::uint8_t, 8> kPngBegin = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
 
 // Refuses a file that is neither JPEG nor PNG.
-[[noreturn]] void refuse_kind(const ByteSource& file) {
+[[noreturn]] void refuse_image_kind(const ByteSource& file) {
   std::array<std::uint8_t, kContentBytes> begin{};
   const std::size_t count = file.read_at(0, begin);
   const ContentKind kind = content_kind_of(file, ContentGroup::kImage);
@@ -39,7 +39,7 @@ void decode_image(const ByteSource& file, SquareResizer* resizer) {
   };
   if (is(kJpegBegin)) return decode_jpeg(file, resizer);
   if (is(kPngBegin)) return decode_png(file, resizer);
-  refuse_kind(file);
+  refuse_image_kind(file);
 }
 
 }  // namespace

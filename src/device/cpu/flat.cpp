@@ -1,6 +1,7 @@
 #include "device/cpu/flat.h"
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -31,7 +32,7 @@ void scale(Slice values, float factor) { view(values) *= factor; }
 
 void copy(Slice into, ConstSlice from) {
   check_same_size(into.size(), from.size());
-  view(into) = view(from);
+  std::copy(from.begin(), from.end(), into.begin());
 }
 
 void fill(Slice values, float value) { view(values) = value; }

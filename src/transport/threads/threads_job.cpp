@@ -15,12 +15,12 @@ namespace eave {
 namespace {
 
 // The job's outcome is that of the first rank that failed. The others fail only because they lose it.
-struct Outcome {
+struct RankOutcome {
   std::mutex mutex;
   int code = 0;
 };
 
-void run_rank(ThreadsJob& job, int rank, const std::function<void(Transport&)>& body, Outcome& outcome) noexcept {
+void run_rank(ThreadsJob& job, int rank, const std::function<void(Transport&)>& body, RankOutcome& outcome) noexcept {
   const std::optional<Failure> failure = failure_of([&] {
     BackgroundTransport transport(std::make_unique<ThreadsWire>(job, rank));
     body(transport);
@@ -148,7 +148,7 @@ bool ThreadsControl::poll(ControlMessage& message, int& from) {
 
 int run_threads_job(int ranks, const std::string& name, const std::function<void(Transport&)>& body) {
   ThreadsJob job(std::max(ranks, 1), name);
-  Outcome outcome;
+  RankOutcome outcome;
   std::vector<std::thread> threads;
   const std::optional<Failure> failure = failure_of([&] {
     if (ranks < 1) throw Error(ExitCode::kUsage, "the number of ranks must be 1 or more, not " + std::to_string(ranks));

@@ -85,9 +85,9 @@ std::int64_t peak_of_dense(const std::string& width, const std::string& communic
 // Evaluation, checkpoints and the saved model need no further copy of the parameters, nor does the beginning. The 0.3
 // copies above the arrays are for pages and activations.
 void expect_growth(double arrays, const std::string& communicator) {
-  constexpr std::int64_t kSmall = 512 * 512 + 76 * 512, kLarge = 2560 * 2560 + 76 * 2560;
+  constexpr std::int64_t kFewWeights = 512 * 512 + 76 * 512, kManyWeights = 2560 * 2560 + 76 * 2560;
   const auto growth = static_cast<double>(peak_of_dense("2560", communicator) - peak_of_dense("512", communicator));
-  EXPECT_LE(growth / static_cast<double>((kLarge - kSmall) * std::int64_t{sizeof(float)}), arrays + 0.3);
+  EXPECT_LE(growth / static_cast<double>((kManyWeights - kFewWeights) * std::int64_t{sizeof(float)}), arrays + 0.3);
 }
 
 TEST(PeakMemory, of_easgd_grows_by_five_times_the_parameters) { expect_growth(5, "easgd --tau 2"); }
