@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <limits>
 #include <string>
 
@@ -5,11 +6,13 @@
 #include "kernels/cuda/layers.h"
 #include "kernels/cuda/support/lanes.h"
 #include "kernels/cuda/support/launch.h"
+#include "kernels/cuda/support/rows.h"
 
 namespace eave::cuda {
 namespace {
 
 constexpr int kRadius = cpu::kLargestRadius;
+constexpr std::int64_t kMostValues = std::numeric_limits<int>::max() - 2 * kBlock;  // of a launch: an int counts them
 
 // A block computes as many values as it has threads. It loads them into shared memory, with the neighbours within the
 // radius (for gradients, within twice the radius).
@@ -83,28 +86,43 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 Values values_of(const ResponseNorm& norm) {
-  const std::int64_t count = norm.rows * norm.channels;
-  EAVE_CHECK(count <= std::numeric_limits<int>::max() - 2 * kBlock, std::to_string(count) + " values");
+  EAVE_CHECK(norm.rows * norm.channels <= kMostValues, std::to_string(norm.channels) + " channels");
   EAVE_CHECK(norm.radius <= kRadius, "a radius of " + std::to_string(norm.radius));
-  return {static_cast<int>(count), static_cast<int>(norm.channels), norm.radius, norm.alpha, norm.beta, norm.bias,
+  return {static_cast<int>(norm.rows * norm.channels),
+          static_cast<int>(norm.channels),
+          norm.radius,
+          norm.alpha,
+          norm.beta,
+          norm.bias,
           norm.beta == 0.75f};
+}
+
+// Calls launch(values, offset of the first one) for parts of the rows.
+template <class Launch>
+void launch_in_parts(const ResponseNorm& norm, const Launch& launch) {
+  for_row_parts(norm.rows, norm.channels, kMostValues, [&](std::int64_t first, std::int64_t rows) {
+    ResponseNorm part = norm;
+    part.rows = rows;
+    launch(values_of(part), first * norm.channels);
+  });
 }
 
 }  // namespace
 
 template <class T>
 void local_response_norm(cudaStream_t stream, const ResponseNorm& norm, const T* input, T* output) {
-  const Values of = values_of(norm);
-  if (of.count == 0) return;
-  EAVE_LAUNCH((norm_values<T>), grid_of(blocks_for(of.count)), dim3(kBlock), stream, of, input, output);
+  launch_in_parts(norm, [&](const Values& of, std::int64_t at) {
+    EAVE_LAUNCH((norm_values<T>), grid_of(blocks_for(of.count)), dim3(kBlock), stream, of, input + at, output + at);
+  });
 }
 
 template <class T>
 void local_response_norm_gradient(cudaStream_t stream, const ResponseNorm& norm, const T* input, const T* d_output,
                                   T* d_input) {
-  const Values of = values_of(norm);
-  if (of.count == 0) return;
-  EAVE_LAUNCH((norm_gradients<T>), grid_of(blocks_for(of.count)), dim3(kBlock), stream, of, input, d_output, d_input);
+  launch_in_parts(norm, [&](const Values& of, std::int64_t at) {
+    EAVE_LAUNCH((norm_gradients<T>), grid_of(blocks_for(of.count)), dim3(kBlock), stream, of, input + at, d_output + at,
+                d_input + at);
+  });
 }
 
 template void local_response_norm(cudaStream_t, const ResponseNorm&, const float*, float*);

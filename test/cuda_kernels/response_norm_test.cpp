@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/cuda/layers.h"
+#include "kernels/cuda/support/rows.h"
 #include "numbers.h"
 #include "on_device.h"
 
@@ -46,6 +47,24 @@ TYPED_TEST(CudaResponseNorm, is_that_of_the_cpu) {
       }
     }
   }
+}
+
+// AlexNet's first such layer has 55 x 55 rows of 96 channels for each image: 8,000 images are more values than 2^31.
+TEST(CudaResponseNormParts, cover_all_rows_of_an_array_that_one_launch_cannot_count) {
+  using Parts = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  const auto parts_of = [](std::int64_t rows, std::int64_t channels, std::int64_t most) {
+    Parts parts;
+    for_row_parts(rows, channels, most, [&](std::int64_t first, std::int64_t count) {
+      parts.push_back({first, count});
+    });
+    return parts;
+  };
+  EXPECT_EQ(parts_of(0, 96, 100), Parts());
+  EXPECT_EQ(parts_of(5, 10, 50), (Parts{{0, 5}}));
+  EXPECT_EQ(parts_of(5, 10, 49), (Parts{{0, 4}, {4, 1}}));
+  EXPECT_EQ(parts_of(5, 10, 20), (Parts{{0, 2}, {2, 2}, {4, 1}}));
+  const std::int64_t most = 2'147'483'135, rows = std::int64_t{8000} * 55 * 55;
+  EXPECT_EQ(parts_of(rows, 96, most), (Parts{{0, most / 96}, {most / 96, rows - most / 96}}));
 }
 
 }  // namespace
