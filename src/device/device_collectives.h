@@ -8,6 +8,9 @@
 
 namespace eave {
 
+// Advice for people whose NCCL fails.
+inline constexpr const char* kWithoutNccl = "--transport mpi or --transport tcp does without NCCL";
+
 // Tracks one operation of DeviceCollectives. When the operation has been reached and nobody needs the ticket any more,
 // it may be used for another operation.
 class DeviceTicket {

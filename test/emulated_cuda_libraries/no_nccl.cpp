@@ -21,7 +21,7 @@ std::string CudaDevice::collective_library() const {
   const char* const version = std::getenv("EMULATED_NCCL_VERSION");
   if (version == nullptr) return {};
   constexpr long long kBuiltWith = 22809;
-  require_version("NCCL", std::atoll(version), kBuiltWith, "--transport mpi does without NCCL");
+  require_version("NCCL", std::atoll(version), kBuiltWith, kWithoutNccl);
   return {};
 }
 

@@ -17,6 +17,7 @@ _WORDS = (("to train with one rank, give --transport loopback", "to train with o
           ("; see --help", "; see eave train --help, with _ for -"))
 _OPTION_WITH_VALUE = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*) (\S+) \(the options\)")
 _OPTION = re.compile(r"(?<![\w=/.-])--(?!preset\b|mpi\b|help\b)([a-z][a-z0-9-]*)")
+_TRANSPORT = re.compile(r"--transport ([a-z][a-z-]*)(?! --)\b")
 _WORD_WITH_VALUE = re.compile(r"(?<![\w/.-])([a-z]+(?:-[a-z]+)+)(?==)")
 
 
@@ -35,6 +36,7 @@ def in_words_of_python(message: str, options: str = "") -> str:
     limit-step=1s. `options` are those of the averager, "name=value name=value", if the message is about them."""
     for of_program, of_python in _WORDS:
         message = message.replace(of_program, of_python)
+    message = _TRANSPORT.sub(r"eave.start('\1')", message)
     if options:
         message = _OPTION_WITH_VALUE.sub(lambda found: f"{_python_name(found[1])}={found[2]}", message)
         message = _OPTION.sub(lambda found: _python_name(found[1]), message)

@@ -127,7 +127,7 @@ class NcclCollectives final : public DeviceCollectives {
 std::string CudaDevice::collective_library() const {
   int version = 0;
   EAVE_NCCL(ncclGetVersion(&version));
-  require_version("NCCL", version, NCCL_VERSION_CODE, "--transport mpi does without NCCL");
+  require_version("NCCL", version, NCCL_VERSION_CODE, kWithoutNccl);
   return "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
          std::to_string(version % 100);
 }

@@ -7,19 +7,21 @@
 #include <string>
 
 #include "base/thread.h"
+#include "device/device_collectives.h"
 
 namespace eave::cuda {
 namespace {
 
-const char* advice_for(ncclResult_t status) {
+std::string advice_for(ncclResult_t status) {
   switch (status) {
     case ncclRemoteError:
     case ncclSystemError:
       return "a rank has ended or the network between ranks has failed: see the messages of other ranks";
     case ncclUnhandledCudaError:
-      return "see whether this GPU is well (nvidia-smi), and whether all ranks run the same driver";
+      return "the memory of this GPU may be full, as nvidia-smi shows: then a smaller batch leaves more to NCCL. Or "
+             "the GPU is not well, or the ranks run different drivers";
     default:
-      return "NCCL_DEBUG=INFO tells more; --transport mpi does without NCCL";
+      return std::string("NCCL_DEBUG=INFO tells more; ") + kWithoutNccl;
   }
 }
 
@@ -82,7 +84,8 @@ int NcclCommunicators::join(const ncclUniqueId& id, int place, int size) {
     if (status != ncclInProgress) throw Error(ExitCode::kResource, error.what());
     throw Error(ExitCode::kResource, "NCCL could not be set up within " + std::to_string(kJoinLimit.count()) +
                                          " s: its network does not reach all ranks (NCCL_SOCKET_IFNAME names the "
-                                         "interface to use), or a rank is gone; --transport mpi does without NCCL");
+                                         "interface to use), or a rank is gone; " +
+                                         kWithoutNccl);
   }
   const std::lock_guard lock(mutex_);
   communicators_.push_back(communicator);
