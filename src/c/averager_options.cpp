@@ -194,6 +194,13 @@ void load_plugins(Transport& transport, const std::string& options) {
   if (!loaded.empty()) require_same(transport, "plug-in " + loaded);
 }
 
+// Gradients on a GPU come all at once after backward, so small buckets would begin nothing earlier, and each costs the
+// start of a sum. The sums have the same bits.
+void set_defaults_of_gpu(OptionValues& values) {
+  if (values.text("device") == "cuda" && values.entries().contains("bucket-bytes"))
+    values.set_default("bucket-bytes", "64MiB");
+}
+
 // The first line of each text in which the two differ.
 std::pair<std::string, std::string> first_difference(const std::string& a, const std::string& b) {
   std::istringstream lines_of_a(a), lines_of_b(b);
@@ -224,6 +231,7 @@ AveragerOptions parse_averager_options(const std::string& options) {
   parsed.kind = &kind_in(given);
   if (const Plugin* plugin = plugin_of(parsed.kind->name)) parsed.plugin = *plugin;
   parsed.values = values_of(*parsed.kind, given);
+  set_defaults_of_gpu(parsed.values);
   refuse_without_effect(*parsed.kind, parsed.values);
   refuse_of_trainer(parsed.values);
   return parsed;

@@ -163,5 +163,16 @@ TEST(AveragerOptions, of_the_loop_are_refused_where_they_mean_nothing) {
   EXPECT_TRUE(run("communicator=mdownpour weight-decay=0.1"));
 }
 
+TEST(AveragerOptions, gradients_of_a_gpu_go_in_large_buckets_unless_their_size_is_given) {
+  const auto values_of = [](const std::string& options) { return parse_averager_options(options).values; };
+  for (const std::string method : {"allreduce", "local-sgd tau=2"}) {
+    EXPECT_EQ(values_of("communicator=" + method + " device=cuda").bytes("bucket-bytes"), std::int64_t{64} << 20);
+    EXPECT_FALSE(values_of("communicator=" + method).has("bucket-bytes"));
+  }
+  EXPECT_EQ(values_of("communicator=allreduce device=cuda bucket-bytes=8KiB").bytes("bucket-bytes"), 8192);
+  const AveragerOptions parsed = parse_averager_options("communicator=allreduce device=cuda");
+  for (const auto& [name, text] : parsed.settings()) EXPECT_NE(name, "bucket-bytes") << "a saved state would hold it";
+}
+
 }  // namespace
 }  // namespace eave
