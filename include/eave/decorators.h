@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "eave/transport.h"
 
@@ -54,10 +56,14 @@ std::unique_ptr<Transport> make_shaped_transport(Transport& inner, LinkShape sha
 
 // `nccl`: if each rank has a GPU of its own, NCCL carries out sums and broadcasts of values in GPU memory. All other
 // operations go to `inner`; so does everything until a device is attached. If NCCL cannot be used, attach() throws
-// (kRequired) or passes the device on to `inner` (kWherePossible). Every rank must decorate its transport; making the
-// decorator is not collective. Make it the innermost decorator. Its name is "nccl" if NCCL is used or required,
-// otherwise that of `inner`.
+// (kRequired), or gives rank 0's `warn` the reason, once, and passes the device on to `inner` (kWherePossible). Every
+// rank must decorate its transport; making the decorator is not collective. Make it the innermost decorator. Its name
+// is "nccl" if NCCL is used or required, otherwise that of `inner`.
 enum class NcclUse { kRequired, kWherePossible };
-std::unique_ptr<Transport> make_nccl_transport(Transport& inner, NcclUse use);
+std::unique_ptr<Transport> make_nccl_transport(Transport& inner, NcclUse use,
+                                               std::function<void(const std::string&)> warn = {});
+// Whether GPUs exchange by NCCL where possible: if the user asked for the transport "auto" and that chose `transport`,
+// one of processes. A transport that the user named is used as it is.
+bool tries_nccl(const std::string& asked_for, const std::string& transport);
 
 }  // namespace eave

@@ -30,8 +30,8 @@ void add_transport(CommandLine& line) {
   line.add_family(
       "Ranks and network",
       choice("transport", {"auto"}, "auto",
-             "auto: under a launcher, nccl if every rank has its own GPU, else mpi; with EAVE_MEET, tcp; without "
-             "either, loopback"),
+             "auto: under a launcher, mpi; with EAVE_MEET, tcp; without either, loopback. With mpi and tcp, NCCL sums "
+             "if every rank has its own GPU"),
       members);
 }
 
@@ -50,8 +50,8 @@ int ranks_in_process(const OptionValues& values) {
 }
 
 std::unique_ptr<Transport> make_nccl_link(Transport& bare, const OptionValues& values, const DevicePlan& device) {
-  if (values.text("transport") != "auto" || !device.is_cuda || !device.is_own || bare.name() != "mpi") return nullptr;
-  return make_nccl_transport(bare, NcclUse::kWherePossible);
+  if (!device.is_cuda || !device.is_own || !tries_nccl(values.text("transport"), bare.name())) return nullptr;
+  return make_nccl_transport(bare, NcclUse::kWherePossible, print_warning);
 }
 
 std::unique_ptr<Transport> make_shaped_link(Transport& bare, const OptionValues& values) {

@@ -1,7 +1,10 @@
 // Sums and broadcasts on GPUs by NCCL, in front of a transport that does all else.
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "device/device_collectives.h"
@@ -18,7 +21,8 @@ namespace {
 
 class NcclTransport final : public ForwardingTransport {
  public:
-  NcclTransport(Transport& inner, NcclUse use) : ForwardingTransport(inner), use_(use) {}
+  NcclTransport(Transport& inner, NcclUse use, std::function<void(const std::string&)> warn)
+      : ForwardingTransport(inner), use_(use), warn_(std::move(warn)) {}
   NcclTransport(const NcclTransport&) = delete;
   NcclTransport& operator=(const NcclTransport&) = delete;
   ~NcclTransport() override {
@@ -43,6 +47,7 @@ class NcclTransport final : public ForwardingTransport {
 
   bool is_here(ConstSlice values) const { return collectives_ && device_->holds(values); }
   NcclObstacle find_obstacle(const Device& device);
+  void meet(const NcclObstacle& obstacle);
   void set_up(CollectiveDevice& device);
   int group_of(std::span<const int> ranks);
   std::string share_word(std::span<const int> ranks);
@@ -52,6 +57,7 @@ class NcclTransport final : public ForwardingTransport {
   void wait_for_requests();
 
   const NcclUse use_;
+  std::function<void(const std::string&)> warn_;  // empty once it was called
   Device* device_ = nullptr;
   std::unique_ptr<DeviceCollectives> collectives_;
   int all_ = 0;                // number of the group of all ranks
@@ -61,23 +67,38 @@ class NcclTransport final : public ForwardingTransport {
   Operation* requested_ = nullptr;  // owned by `inner_`
 };
 
-// If a rank has an NCCL that is found and does not fit, place_of throws and the job ends, even if the sums could go
-// through host memory instead. That way is many times slower, and nobody would see why.
+// If a rank has an NCCL that is found and does not fit, collective_library_of throws and the job ends, even if the sums
+// could go through host memory instead. That way is many times slower, and nobody would see why.
 NcclObstacle NcclTransport::find_obstacle(const Device& device) {
   NcclPlace own;
-  agree(inner_, [&] { own = place_of(device); });
+  agree(inner_, [&] {
+    own = place_of(device);
+    own.library = collective_library_of(device);
+  });
   std::vector<NcclPlace> places;
   for (const std::string& text : inner_.all_gather(pack(own))) places.push_back(unpack_place(text));
   return find_nccl_obstacle(places);
 }
 
+void NcclTransport::meet(const NcclObstacle& obstacle) {
+  const std::string remedy = obstacle.remedy.empty() ? "" : "; " + obstacle.remedy;
+  if (use_ == NcclUse::kRequired)
+    throw AgreedError(obstacle.code, "--transport nccl " + obstacle.reason +
+                                         (remedy.empty() ? "; use" : remedy + ", or use") + " --transport mpi");
+  if (rank() != 0 || !warn_) return;
+  const std::string name = inner_.name();
+  std::exchange(warn_, nullptr)("GPUs exchange by " + name + " instead of NCCL, which is slower: NCCL " +
+                                obstacle.reason + remedy + ". No warning comes if the transport " + name +
+                                " is asked for by name instead of auto");
+}
+
 void NcclTransport::attach(Device& device) {
   const bool is_needed = use_ == NcclUse::kRequired || size() > 1;
   const NcclObstacle obstacle = is_needed ? find_obstacle(device) : NcclObstacle();
-  if (!obstacle.message.empty() && use_ == NcclUse::kRequired) throw AgreedError(obstacle.code, obstacle.message);
+  if (!obstacle.reason.empty()) meet(obstacle);
   inner_.attach(device);  // it carries out requests
   device_ = &device;
-  if (!obstacle.message.empty() || !is_needed) return;
+  if (!obstacle.reason.empty() || !is_needed) return;
   try {
     set_up(dynamic_cast<CollectiveDevice&>(device));
   } catch (...) {
@@ -211,8 +232,13 @@ Pending NcclTransport::set_out(NcclOperation& operation, const Operation::Reques
 
 }  // namespace
 
-std::unique_ptr<Transport> make_nccl_transport(Transport& inner, NcclUse use) {
-  return std::make_unique<NcclTransport>(inner, use);
+std::unique_ptr<Transport> make_nccl_transport(Transport& inner, NcclUse use,
+                                               std::function<void(const std::string&)> warn) {
+  return std::make_unique<NcclTransport>(inner, use, std::move(warn));
+}
+
+bool tries_nccl(const std::string& asked_for, const std::string& transport) {
+  return asked_for == "auto" && (transport == "mpi" || transport == "tcp");
 }
 
 }  // namespace eave

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "test/transport/nccl/lazy_collectives.h"
 #include "test/transport/ranks.h"
 #include "test/transport/services.h"
+#include "transport/tcp/tcp_job.h"
 
 namespace eave {
 namespace {
@@ -209,6 +211,63 @@ TEST(Nccl, ranks_on_the_cpu_are_refused) {
   expect_one_message(run_mixed(3, 1), 78, "rank 2 on ");
   expect_one_message(run_mixed(4, 2), 78, "(and 1 other) computes on cpu");
   expect_one_message(run_mixed(3, 3), 64, "every rank computes on cpu");
+}
+
+// What a job says in which rank 1 of 2 ranks has the library `second`, and which attaches twice.
+std::string warnings_of_fallback(const LazyLibrary& second) {
+  std::string said;
+  on_ranks({"threads", 2}, [&](Transport& threads) {
+    const auto nccl = make_nccl_transport(threads, NcclUse::kWherePossible, [&](const std::string& text) {
+      EXPECT_EQ(threads.rank(), 0);
+      said += text + "\n";
+    });
+    CollectiveLazyDevice device(threads.rank() == 1 ? second : own_gpu(0));
+    for (int turn = 0; turn < 2; ++turn) const Attachment attachment(*nccl, device);
+  });
+  return said;
+}
+
+TEST(Nccl, fallback_is_told_once_with_its_reason_and_what_is_used_instead) {
+  EXPECT_EQ(warnings_of_fallback(own_gpu(1)), "");
+  for (const auto& [library, reason] : std::vector<std::pair<LazyLibrary, std::string>>{
+           {{.bus_id = "1", .name = ""}, "rank 1 on "},
+           {{.bus_id = "1", .name = "lazy 2.0"}, "rank 0 has lazy 1.0, rank 1 on "},
+           {{.bus_id = "0"}, "share the one at 0"}}) {
+    const std::string said = warnings_of_fallback(library);
+    EXPECT_EQ(std::ranges::count(said, '\n'), 1) << said;
+    EXPECT_TRUE(says(said, "GPUs exchange by threads instead of NCCL"));
+    EXPECT_TRUE(says(said, reason));
+    EXPECT_EQ(said.find("--transport"), std::string::npos) << said;
+  }
+}
+
+TEST(Nccl, is_tried_only_if_auto_chose_a_transport_of_processes) {
+  EXPECT_TRUE(tries_nccl("auto", "mpi"));
+  EXPECT_TRUE(tries_nccl("auto", "tcp"));
+  EXPECT_FALSE(tries_nccl("auto", "loopback"));
+  for (const char* named : {"mpi", "tcp", "mpi-flat", "threads", "nccl"}) EXPECT_FALSE(tries_nccl(named, named));
+}
+
+// As under torchrun: ranks that meet by TCP form the same groups, and no message of NCCL's goes by MPI.
+TEST(Nccl, sums_of_all_ranks_and_of_groups_do_without_mpi) {
+  const int code = run_tcp_threads(3, {0, 0, 1},
+                                   [](Transport& tcp) {
+                                     const auto nccl = make_nccl_transport(tcp, NcclUse::kWherePossible);
+                                     CollectiveLazyDevice device(own_gpu(tcp.rank()));
+                                     const Attachment attachment(*nccl, device);
+                                     EXPECT_EQ(nccl->name(), "nccl");
+                                     Buffer buffer = device.allocate(1000);
+                                     device.fill(buffer.slice(), 1);
+                                     nccl->all_reduce_sum(buffer.slice()).wait();
+                                     const std::array<int, 2> group = {0, 2};
+                                     if (tcp.rank() != 1) nccl->all_reduce_sum(buffer.slice(), group).wait();
+                                     std::vector<float> host(1000);
+                                     device.read(buffer.slice(), host);
+                                     EXPECT_EQ(host, std::vector<float>(1000, tcp.rank() == 1 ? 3.0f : 6.0f));
+                                     EXPECT_EQ(device.operations, tcp.rank() == 1 ? 1 : 2);
+                                   },
+                                   {.name = "tcp"});
+  EXPECT_EQ(code, 0);
 }
 
 TEST(Nccl, where_possible_falls_back_to_the_transport_behind_it) {
