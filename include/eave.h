@@ -77,6 +77,9 @@ int eave_interface(void);
 int eave_start(const char* transport);
 int eave_rank(void); /* from 0; -1 before eave_start */
 int eave_size(void); /* number of ranks; 0 before eave_start */
+/* The number of ranks of this rank's host before it: from 0 on each host; -1 before eave_start. If each rank of a host
+ * sees all of its GPUs, it is the number of the GPU for this rank. */
+int eave_local_rank(void);
 /* Leaves the job. Returns EAVE_USAGE if an averager is open: close it first. Waits for the other ranks without a limit,
  * as they may still evaluate and save. */
 int eave_stop(void);
@@ -101,7 +104,9 @@ void eave_abort(int code);
  * With device=cuda, the two vectors and `into` of eave_consensus lie in the memory of a GPU. gpu=N (default 0) is its
  * number as this process counts GPUs. eave works in a queue of its own. So before each call, wait until the kernels
  * that write the vectors are done (cudaStreamSynchronize); when the call returns, the vectors may be used. If each rank
- * has its own GPU, they exchange by NCCL. Only one averager with device=cuda may be open at a time. */
+ * has its own GPU (eave_local_rank) and eave_start was given "auto", they exchange by NCCL, otherwise by the transport.
+ * Rank 0 prints a warning if ranks share a GPU, or cannot use NCCL. The default of bucket-bytes is 64MiB: if you call
+ * eave_gradient_ready during backward, give less. Only one averager with device=cuda may be open at a time. */
 int eave_open(const char* options, float* parameters, float* gradients, size_t count, eave_averager** averager);
 /* The method's equation with the numbers of this run, then a line "warning: …" for each warning. The text lives until
  * eave_close. */

@@ -1,5 +1,5 @@
 // A training loop outside eave: c++ -std=c++20 -O2 own_loop.cpp $(pkg-config --cflags --libs eave) -o own_loop
-// mpirun -np 4 ./own_loop easgd [gpu]      (set LD_LIBRARY_PATH if the loader does not find libeave.so)
+// mpirun -np 4 ./own_loop easgd [gpu]      (gpu: all ranks use GPU 0. LD_LIBRARY_PATH may have to name libeave.so)
 #include <cstdio>
 #include <random>
 

@@ -49,7 +49,8 @@ ReplicaComparisonSettings comparison_settings(const Transport& transport, const 
 
 }  // namespace
 
-Averager::Averager(Transport& transport, const std::string& options, Slice parameters, Slice gradients) {
+Averager::Averager(Transport& transport, const std::string& options, Slice parameters, Slice gradients,
+                   const AveragerJob& job) {
   agree_on_options(transport, options, parameters.size());
   const std::vector<std::string> hosts = transport.all_gather(host_name());
   agree(transport, [&] {
@@ -60,7 +61,7 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
     if (const auto text = limit()) limit_from(*text, "the options");
     open_gpu(parameters, gradients);
   });
-  attach_gpu(transport);
+  attach_gpu(transport, job);
   replica_ = {.parameters = parameters, .gradients = gradients, .statistics = {}};
   if (gpu_) replica_.device = gpu_.get();
   workers_ = transport.size();
@@ -133,9 +134,8 @@ void Averager::open_gpu(Slice parameters, Slice gradients) {
     throw Error(ExitCode::kUsage, "parameters and gradients do not lie in the memory of " + gpu_->name());
 }
 
-// Uses NCCL if every rank has its own GPU, as `eave train` does.
-void Averager::attach_gpu(Transport& transport) {
-  if (gpu_ && transport.name() == "mpi") nccl_ = make_nccl_transport(transport, NcclUse::kWherePossible);
+void Averager::attach_gpu(Transport& transport, const AveragerJob& job) {
+  if (gpu_) nccl_ = make_gpu_link(transport, *gpu_, job);
   Transport& inner = nccl_ ? *nccl_ : transport;
   if (traits().exchanges == ExchangePattern::kRequests) serving_ = std::make_unique<ServingTransport>(inner, transport);
   counting_ = make_counting_transport(serving_ ? *serving_ : inner);

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "c/averager_options.h"
 #include "c/finite_gate.h"
+#include "c/gpu_link.h"
 #include "c/sample_count.h"
 #include "c/state/averager_state.h"
 #include "c/state/save_lock.h"
@@ -38,7 +39,8 @@ class Averager {
   // kConfiguration). Parameters and gradients are not owned and outlive this. They lie in host memory, or with
   // "device=cuda" in the memory of GPU "gpu=N". N may differ between ranks; only one such averager may exist at a time.
   // When a method returns, the work on them is done.
-  Averager(Transport& transport, const std::string& options, Slice parameters, Slice gradients);
+  Averager(Transport& transport, const std::string& options, Slice parameters, Slice gradients,
+           const AveragerJob& job = {});
   Averager(const Averager&) = delete;
   Averager& operator=(const Averager&) = delete;
   ~Averager();
@@ -134,7 +136,7 @@ class Averager {
   void refuse_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) const;
 
   void open_gpu(Slice parameters, Slice gradients);
-  void attach_gpu(Transport& transport);
+  void attach_gpu(Transport& transport, const AveragerJob& job);
   void make_communicator(const std::vector<std::string>& hosts, std::int64_t first_step = 0);
   void refuse_what_is_not_finite();
   void check_last_update(bool on_all_ranks);

@@ -154,6 +154,7 @@ int eave_start(const char* transport) {
 
 int eave_rank() { return session ? session->rank() : -1; }
 int eave_size() { return session ? session->size() : 0; }
+int eave_local_rank() { return session ? session->local_rank() : -1; }
 
 int eave_stop() {
   return code_of([] {
@@ -175,7 +176,8 @@ int eave_open(const char* options, float* parameters, float* gradients, size_t c
       if (count == 0) throw Error(ExitCode::kUsage, "a model without parameters: give at least one");
       refuse_overlap(parameters, gradients, count);
     });
-    *averager = new eave_averager{{transport, options, {parameters, count}, {gradients, count}}};
+    *averager =
+        new eave_averager{{transport, options, {parameters, count}, {gradients, count}, session->averager_job()}};
     open_averagers.add(*averager);
     if (const auto limit = (*averager)->averager.limit()) session->set_limit(eave::limit_from(*limit, "the options"));
   });

@@ -7,13 +7,16 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include "base/options/spelling.h"
 #include "base/thread.h"
 #include "eave/agreement.h"
+#include "eave/decorators.h"
 #include "eave/job.h"
 #include "transport/job/launchers.h"
 #include "transport/mpi/mpi_library.h"
+#include "transport/nccl/nccl_support.h"
 
 namespace eave {
 namespace {
@@ -52,6 +55,13 @@ WatchdogLimit limit_of_environment() {
   return limit_from(text ? text : "10min", text ? "environment EAVE_LIMIT_STEP" : "default");
 }
 
+// Collective.
+int find_local_rank(Transport& transport) {
+  const std::string own = host_identity();
+  const std::vector<std::string> hosts = transport.all_gather(own);
+  return static_cast<int>(std::count(hosts.begin(), hosts.begin() + transport.rank(), own));
+}
+
 // Whether the failure is this rank's own, with one of these codes.
 bool has_code(std::exception_ptr failure, std::initializer_list<ExitCode> codes) {
   try {
@@ -67,7 +77,7 @@ bool has_code(std::exception_ptr failure, std::initializer_list<ExitCode> codes)
 
 }  // namespace
 
-Session::Session(const std::string& transport) : limit_(limit_of_environment()) {
+Session::Session(const std::string& transport) : limit_(limit_of_environment()), asked_for_(transport) {
   const TransportKind& kind = find_transport(transport);
   process_ = getpid();
   thread_ = start_thread("for communication", [this, &kind] {
@@ -92,9 +102,12 @@ void Session::attend(Transport& ranks) {
   leaving_.emplace(leave_->gate());
   guard_ = std::make_unique<JobGuard>(transport, *leave_, limit_, guards_++);
   transport_ = &transport;
+  const int local_rank = find_local_rank(transport);
   std::unique_lock lock(mutex_);
   rank_ = transport.rank();
   size_ = transport.size();
+  local_rank_ = local_rank;
+  tries_nccl_ = tries_nccl(asked_for_, transport.name());
   is_open_ = true;
   changed_.notify_all();
   while (true) {
@@ -166,6 +179,12 @@ void Session::run_here(const std::optional<InterfaceCall>& call, const std::func
   require_open();
   call_ = call;
   if (const std::exception_ptr failure = carry_out(*transport_, work)) std::rethrow_exception(failure);
+}
+
+AveragerJob Session::averager_job() {
+  return {.tries_nccl = tries_nccl_, .warn = [this](const std::string& text) {
+            if (warnings_.insert(text).second) eave::warn(text);
+          }};
 }
 
 void Session::set_limit(const WatchdogLimit& limit) {

@@ -7,9 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
+#include "c/gpu_link.h"
 #include "c/job_guard.h"
 #include "c/leaving.h"
 #include "c/matched_transport.h"
@@ -47,6 +49,9 @@ class Session {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  int local_rank() const { return local_rank_; }  // the number of ranks of this host before this one
+  // For the averagers of this session, which outlives them. A warning that several of them have is printed once.
+  AveragerJob averager_job();
 
  private:
   void attend(Transport& ranks);
@@ -67,7 +72,10 @@ class Session {
   MatchedTransport* transport_ = nullptr;
   std::exception_ptr failure_;  // what escaped the last work
   bool is_open_ = false, is_closing_ = false, has_ended_ = false;
-  int rank_ = -1, size_ = 0;
+  int rank_ = -1, size_ = 0, local_rank_ = -1;
+  const std::string asked_for_;  // the transport, as the program named it
+  bool tries_nccl_ = false;
+  std::set<std::string> warnings_;  // printed so far; used by the thread that works
   std::thread thread_;
   int process_ = 0;  // id of the process that has the thread; a fork has none
 };

@@ -63,6 +63,20 @@ TEST_F(RefusedOnGpu, vectors_that_lie_elsewhere_and_gpus_that_are_not_there) {
   expect_refused("gpu=0", "gpu=N has no effect without device=cuda");
 }
 
+TEST_F(OnGpu, ranks_with_averagers_on_one_gpu_are_named) {
+  std::vector<std::string> warnings;  // of rank 0
+  on_threads(2, [&](Transport& transport) {
+    const std::unique_ptr<Device> gpu = module_->open_device(0);
+    Buffer x = gpu->allocate(3), g = gpu->allocate(3);
+    gpu->wait();
+    const AveragerJob job{.warn = [&](const std::string& text) { warnings.push_back(text); }};
+    Averager(transport, "device=cuda", x.slice(), g.slice(), job).finish();
+  });
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0].find("ranks 0, 1 on "), 0u) << warnings[0];
+  EXPECT_NE(warnings[0].find(" share one GPU, cuda:0 "), std::string::npos) << warnings[0];
+}
+
 TEST_F(RefusedOnGpu, a_second_one_while_the_first_is_open) {
   on_threads(2, [&](Transport& transport) {
     const std::unique_ptr<Device> gpu = module_->open_device(0);

@@ -34,13 +34,13 @@ from ._error import Error
 from ._leaving import Leaving, ask_to_leave
 from ._library import VERSION as __version__
 from ._program import plan
-from ._ranks import rank, size, start, stop, sum_over_ranks
+from ._ranks import local_rank, rank, size, start, stop, sum_over_ranks
 from ._run import Run
 from ._sampler import Sampler
 from ._starter import watch_starter
 from ._vector_averager import VectorAverager
 
-__all__ = ["Averager", "Error", "Leaving", "Run", "Sampler", "VectorAverager", "__version__", "ask_to_leave", "plan", "rank",
-           "size", "start", "stop", "sum_over_ranks"]
+__all__ = ["Averager", "Error", "Leaving", "Run", "Sampler", "VectorAverager", "__version__", "ask_to_leave", "local_rank", "plan",
+           "rank", "size", "start", "stop", "sum_over_ranks"]
 
 watch_starter()

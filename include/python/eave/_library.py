@@ -23,7 +23,7 @@ class _Job:
     library: Any = None
     library_path = ""                           # as it was given to the loader
     mpi: Optional[_mpi.Mpi] = None              # the MPI that the package loaded by itself
-    place: Optional[tuple[int, int]] = None     # (rank, size), or None before start()
+    place: Optional[tuple[int, int, int]] = None  # (rank, size, local rank), or None before start()
     process: Optional[int] = None               # id of the process that called start(); a fork of it is not a rank
     is_stopped = False                          # stop() has been called
     open = 0                                    # number of open averagers
@@ -91,7 +91,7 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
     pointer, floats, size = ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t
     flag, number, text = ctypes.POINTER(ctypes.c_int), ctypes.c_double, ctypes.c_char_p
     arguments: dict[str, list[Any]] = {
-        "start": [text], "rank": [], "size": [], "stop": [], "abort": [ctypes.c_int],
+        "start": [text], "rank": [], "size": [], "local_rank": [], "stop": [], "abort": [ctypes.c_int],
         "open": [text, floats, floats, size, ctypes.POINTER(pointer)],
         "look_ahead": [pointer, floats, number],
         "begin_step": [pointer, ctypes.c_int64, ctypes.c_int64, number],

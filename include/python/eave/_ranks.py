@@ -32,7 +32,8 @@ def start(transport: str = "auto") -> None:
         _refuse_process_of_rank()
         with meeting(transport):
             call("start", transport.encode())
-        job.place, job.process = (job.library.eave_rank(), job.library.eave_size()), os.getpid()
+        job.place = (job.library.eave_rank(), job.library.eave_size(), job.library.eave_local_rank())
+        job.process = os.getpid()
         os.environ[OF_RANK] = str(job.process)
 
 
@@ -43,7 +44,7 @@ def stop() -> None:
         job.is_stopped = job.place is not None
 
 
-def _place() -> tuple[int, int]:
+def _place() -> tuple[int, int, int]:
     start()
     assert job.place is not None
     return job.place
@@ -57,6 +58,14 @@ def rank() -> int:
 def size() -> int:
     """The number of ranks in the job; 1 without a launcher."""
     return _place()[1]
+
+
+def local_rank() -> int:
+    """The number of ranks of this host before this one: 0 for the first rank of each host.
+
+    With a rank for each GPU, call torch.cuda.set_device(eave.local_rank()) before model.to("cuda"). If the launcher
+    shows each rank only its own GPU, as srun --gpus-per-task=1 does, that GPU is number 0 in every rank."""
+    return _place()[2]
 
 
 def sum_over_ranks(values: Sequence[float]) -> list[float]:
