@@ -121,7 +121,7 @@ enum class TextRoute { kAllToAll, kAllToFirst, kFirstToAll, kFirstToEach };
 //                              rank order. The values must then lie in device memory on all ranks, or in host memory
 //                              on all ranks. `mpi-staged` never does this.
 //     nccl                     Sums and broadcasts run on the device, in a queue of their own. Values in host memory
-//                              and all requests go by mpi.
+//                              and all requests go by the transport behind it.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -152,7 +152,7 @@ class Transport {
   // each other. Ranks that share several groups call them in the same order.
   //
   // `compression`: all ranks pass the same codec and first block. The codec and the residual stay alive and untouched
-  // until done. `nccl` sends compressed sums by mpi.
+  // until done. `nccl` sends compressed sums by the transport behind it.
   virtual Pending all_reduce_sum(Slice values, std::span<const int> ranks = {},
                                  const Compression& compression = {}) = 0;
   // In place: every rank gets root's values.

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "app/options/shared_options.h"
 #include "test/expectations.h"
 
 namespace eave {
@@ -31,6 +32,13 @@ TEST(RankSettings, leave_out_where_the_ranks_meet) {
 TEST(RankSettings, of_a_resumed_run_may_have_another_place_to_meet) {
   require_same_settings({{"meet", "node1:29400"}, {"tau", "4"}}, {{"meet", "node7:29400"}, {"tau", "4"}});
   EXPECT_EQ(code_of([] { require_same_settings({{"tau", "4"}}, {{"tau", "5"}}); }), ExitCode::kConfiguration);
+}
+
+TEST(RankSettings, auto_takes_a_place_to_meet_and_refuses_a_limit_without_one) {
+  CommandLine line("usage: sample");
+  add_transport(line);
+  EXPECT_EQ(line.parse({"--meet", "node1:29400", "--meet-limit", "1min"}).text("meet"), "node1:29400");
+  EXPECT_EQ(code_of([&] { ranks_in_process(line.parse({"--meet-limit", "1min"})); }), ExitCode::kUsage);
 }
 
 }  // namespace

@@ -180,14 +180,14 @@ const std::string kInsteadOfNccl =
 
 TEST_F(OnEmulatedGpu, ranks_with_gpus_of_their_own_are_told_once_why_they_do_without_nccl) {
   if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
-  const Ended ended = train("--device cuda --max-steps 2 --overwrite", 2, kTwoGpus);
+  const Ended ended = train("--device cuda --max-steps 2", 2, kTwoGpus);
   EXPECT_EQ(ended.code, 0) << ended.errors;
   const std::size_t told = ended.errors.find("GPUs exchange by mpi" + kInsteadOfNccl);
   ASSERT_NE(told, std::string::npos) << ended.errors;
   EXPECT_EQ(ended.errors.find("NCCL needs", told + 80), std::string::npos) << ended.errors;
   for (const auto& [words, gpus] :
        {std::pair<std::string, std::string>{"--transport mpi", kTwoGpus}, {"--share-gpu", ""}}) {
-    const Ended by_choice = train("--device cuda --max-steps 2 --overwrite " + words, 2, gpus);
+    const Ended by_choice = train("--device cuda --max-steps 2 " + words, 2, gpus);
     EXPECT_EQ(by_choice.code, 0) << by_choice.errors;
     EXPECT_FALSE(by_choice.says("NCCL")) << words << by_choice.errors;
   }
@@ -199,10 +199,10 @@ TEST_F(OnEmulatedGpu, ranks_that_meet_by_tcp_try_nccl_too_unless_tcp_is_named) {
     const auto rank = [&](const std::string& number) {
       return kTwoGpus + "LIBEAVE_CUDA='" EAVE_CUDA_MODULE "' EAVE_MEET=127.0.0.1:" +
              std::to_string(20000 + (getpid() + static_cast<int>(words.size())) % 10000) +
-             " WORLD_SIZE=2 LOCAL_RANK=" + number + " RANK=" + number + " '" + program() + "' train" +
-             std::string(kQuick) + "--device cuda --max-steps 2 --overwrite" + words;
+             " WORLD_SIZE=2 LOCAL_RANK=" + number + " RANK=" + number + " " + program() + " train" +
+             std::string(kQuick) + "--device cuda --max-steps 2" + words;
     };
-    const Ended ended = place_.run(rank("1") + " & " + rank("0") + " && wait $!");
+    const Ended ended = place_.run("true; (" + rank("1") + " & " + rank("0") + " && wait $!)");
     EXPECT_EQ(ended.code, 0) << ended.errors;
     EXPECT_EQ(ended.says("GPUs exchange by tcp" + kInsteadOfNccl), words.empty()) << ended.errors;
   }

@@ -210,7 +210,7 @@ def make_number(rng, place, base):
 
 # The run has synthetic images. An option of other data or of a transport is refused by its name.
 WORDS_OF_DATA_AND_TRANSPORTS = {"cifar10", "fashion-mnist", "image-folder", "mnist", "synthetic", "text", "tcp", "tcp-flat",
-                                "threads", "tokens"}
+                                "threads", "tokens", "auto"}
 
 
 def _method_of(rng, name, base):

@@ -5,6 +5,7 @@
 
 #include "app/main/launch.h"
 #include "app/options/shared_options.h"
+#include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "eave/check.h"
 #include "eave/decorators.h"
@@ -12,27 +13,42 @@
 
 namespace eave {
 
+namespace {
+
+// Of the transports whose ranks meet by themselves, and of auto, which may choose one.
+std::vector<OptionSpec> meeting_options() {
+  return {{"meet", OptionType::kText, "",
+           "HOST:PORT at which rank 0 listens and the other ranks reach it (default: environment EAVE_MEET)"},
+          {"meet-limit", OptionType::kSeconds, "",
+           "how long the ranks wait there for each other (default: environment EAVE_MEET_LIMIT, else 10min)"}};
+}
+
+// Of --meet with auto. EAVE_MEET and EAVE_MEET_LIMIT may be exported for other jobs, so they are passed over.
+void refuse_useless_meeting(const OptionValues& values) {
+  if (values.text("transport") != "auto") return;
+  for (const char* name : {"meet", "meet-limit"}) {
+    if (!values.given(name) || values.entry(name).source.starts_with("environment")) continue;
+    if (started_by_launcher())
+      refuse_option(values, name, "has no effect under a launcher of MPI, with which auto is mpi; add --transport tcp");
+    if (!values.given("meet")) refuse_option(values, name, "has no effect without --meet");
+  }
+}
+
+}  // namespace
+
 void add_transport(CommandLine& line) {
-  std::vector<CommandLine::Member> members;
+  std::vector<CommandLine::Member> members = {
+      {"auto",
+       "under a launcher of MPI, mpi; else with --meet, tcp; else loopback. If every rank has its own GPU, NCCL sums",
+       meeting_options()}};
   for (const TransportKind& kind : transport_kinds()) {
     members.push_back({kind.name, kind.summary, {}});
     if (kind.starts_ranks) {
       members.back().options = {{"ranks", OptionType::kInteger, "2", "number of ranks, as threads of this process"}};
     }
-    if (kind.meets) {
-      members.back().options = {
-          {"meet", OptionType::kText, "",
-           "HOST:PORT at which rank 0 listens and the other ranks reach it (default: environment EAVE_MEET)"},
-          {"meet-limit", OptionType::kSeconds, "",
-           "how long the ranks wait there for each other (default: environment EAVE_MEET_LIMIT, else 10min)"}};
-    }
+    if (kind.meets) members.back().options = meeting_options();
   }
-  line.add_family(
-      "Ranks and network",
-      choice("transport", {"auto"}, "auto",
-             "auto: under a launcher, mpi; with EAVE_MEET, tcp; without either, loopback. With mpi and tcp, NCCL sums "
-             "if every rank has its own GPU"),
-      members);
+  line.add_family("Ranks and network", choice("transport", {}, "auto", "how values travel between ranks"), members);
 }
 
 std::vector<OptionSpec> link_options() {
@@ -44,6 +60,7 @@ std::vector<OptionSpec> link_options() {
 int ranks_in_process(const OptionValues& values) {
   const int ranks = values.has("ranks") ? static_cast<int>(values.integer("ranks", 1, 4096)) : 0;
   refuse_launcher(values.text("transport"));
+  refuse_useless_meeting(values);
   for (const auto& [option, variable] : {std::pair{"meet", "EAVE_MEET"}, std::pair{"meet-limit", "EAVE_MEET_LIMIT"}})
     if (values.has(option) && values.given(option)) setenv(variable, values.text(option).c_str(), 1);
   return ranks;
