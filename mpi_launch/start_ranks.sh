@@ -69,10 +69,16 @@ fill_in_places() {
   before_eave=(sh -c "${script}shift ${#values[@]}; exec \"\$@\"" sh "${values[@]}")
 }
 
+# Makes every rank see all GPUs of its node. eave then gives each another one. If Slurm hid the others (--gpus-per-task,
+# --gpu-bind), NCCL would not find NVLink between them, and CUDA-aware MPI could not map their memory.
 # mpirun starts a process of its own on each other node, by srun, which would give it, and so all ranks there, the GPUs of
 # one task (--gpus-per-task), or ask for those of the whole job (--gpus): ask for all of a node. With other numbers of tasks
 # on one node than on another that cannot be said.
 see_all_gpus() {
+  if [ -n "${SLURM_GPUS_ON_NODE:-}" ]; then
+    unset SLURM_TRES_BIND
+    export SLURM_GPU_BIND=none
+  fi
   if [ -z "${SLURM_GPUS_PER_TASK:-}${SLURM_GPUS:-}" ] || [ -z "${SLURM_GPUS_ON_NODE:-}" ] ||
     [[ ${SLURM_TASKS_PER_NODE:-} == *,* ]]; then return; fi
   unset SLURM_GPUS_PER_TASK SLURM_TRES_PER_TASK SLURM_GPUS
@@ -109,6 +115,7 @@ start_in_slurm() {
   notice_lost_hosts
   case ${1##*/} in
     srun)
+      see_all_gpus
       # A rank that ends badly takes the others with it. srun does not take over the job's processors by itself.
       start=("$@" --kill-on-bad-exit=1 ${SLURM_CPUS_PER_TASK:+"--cpus-per-task=$SLURM_CPUS_PER_TASK"})
       ;;

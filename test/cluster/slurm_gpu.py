@@ -50,7 +50,7 @@ def emulation(place, gpus):
 def options(place, gpus=TASKS):
     settings = emulation(place, gpus)
     add_gpus()
-    return [f"--ntasks-per-node={TASKS}", "--cpus-per-task=1",
+    return [f"--ntasks-per-node={TASKS}", "--cpus-per-task=1", f"--gpus-per-node={TASKS}",
             "--export=ALL," + ",".join(f"{name}={value}" for name, value in settings.items())]
 
 
@@ -58,8 +58,8 @@ def words(place, *more):
     return ["train", *hosts.TRAINING, *WORDS, *more, "--run-dir", place.run_dir(), "--resume", "auto"]
 
 
-def submit(place, launcher, *more):
-    return slurm.Batch(place, "slurm-gpu", options(place), launcher=launcher, words=words(place, *more))
+def submit(place, launcher, *more, asking=()):
+    return slurm.Batch(place, "slurm-gpu", [*options(place), *asking], launcher=launcher, words=words(place, *more))
 
 
 def require_same_bits(place):
@@ -69,50 +69,52 @@ def require_same_bits(place):
                 "other bits than on one machine")
 
 
-def require_gpus(job, of_tasks):
-    """Requires that eave's table of ranks shows these GPUs for the tasks of each node."""
+def require_gpus(job):
+    """Requires that eave's table of ranks shows another GPU of its node for each task. A task that saw only its own GPU
+    would call it cuda:0."""
     rows = re.findall(r"^ *(\d+) +(node\d+) +(cuda:\d+) Emulated GPU ", job.log(), re.MULTILINE)
-    due = [(str(node * TASKS + task), f"node{node}", of_tasks[task]) for node in range(slurm.NODES) for task in range(TASKS)]
+    due = [(str(node * TASKS + task), f"node{node}", f"cuda:{task}") for node in range(slurm.NODES) for task in range(TASKS)]
     lab.require(rows == due, f"ranks and GPUs are {rows}, not {due}: {job.log()[:1000]}")
 
 
-def one_for_each_task(place):
-    """A rank sees the GPU that Slurm gave it as cuda:0, whichever GPU that is. eave itself checks that no two ranks
-    have the same one. The run is slowed so that the signal to leave comes in time. The same command then resumes it."""
+def resumed(place):
+    """The run is slowed so that the signal to leave comes in time. The same command then resumes it."""
     slower = ["--shape-compute", "5ms"]
     job = submit(place, SRUN, *slower)
     job.wait_until(lambda: job.steps(place.run_dir()) > 60, 120)
-    require_gpus(job, ["cuda:0"] * TASKS)
+    require_gpus(job)
     slurm.command("scancel", "--batch", "--signal=USR1", job.id)
     job.wait(60, ["FAILED"])
     lab.require(job.code() == 75, f"exit code {job.code()}, not 75: {job.log()}")
     job = submit(place, SRUN, *slower)
     job.wait(180)
     lab.require("resumed" in job.log(), f"it did not go on: {job.log()[:1500]}")
-    require_gpus(job, ["cuda:0"] * TASKS)
+    require_gpus(job)
     require_same_bits(place)
 
 
-def shared_out(place):
-    """Ranks that mpirun starts see all GPUs of their node, and each rank takes another one."""
-    job = submit(place, ["mpirun"])
+def shared_out(place, launcher, asking=()):
+    """Ranks see all GPUs of their node, and each rank takes another one."""
+    job = submit(place, launcher, asking=asking)
     job.wait(180)
-    require_gpus(job, [f"cuda:{task}" for task in range(TASKS)])
+    require_gpus(job)
     require_same_bits(place)
 
 
 def too_few(place):
     """A job gets no GPU, since Slurm hides all of them. Another job gets fewer GPUs than tasks."""
     in_slurm.ended(place, 71, "no GPU can be used: the driver sees none", "slurm-gpu",
-                   [*options(place, gpus=0), "--gpus-per-task=0"], launcher=SRUN, words=words(place))
+                   [*options(place, gpus=0), "--gpus-per-node=0"], launcher=SRUN, words=words(place))
     in_slurm.ended(place, 64, "no GPU is left for rank 1 on node0, which sees 1 GPU", "slurm-gpu",
-                   [*options(place), "--gpus-per-task=0", "--gpus-per-node=1"], launcher=["mpirun"], words=words(place))
+                   [*options(place), "--gpus-per-node=1"], launcher=["mpirun"], words=words(place))
     lab.require(not place.run_dir().exists(), "a run was begun")
 
 
 TESTS = [
-    lab.Fault("slurm-gpu", "slurm-gpu on emulated GPUs: one for each task; 75 on SIGUSR1, resumed: the bits of one machine",
-              one_for_each_task, quick=1, full=3),
-    lab.Fault("slurm-gpu-mpirun", "the same with mpirun: ranks share out the GPUs of their node", shared_out, quick=1, full=3),
+    lab.Fault("slurm-gpu", "slurm-gpu on emulated GPUs: ranks share out those of their node; 75 on SIGUSR1, resumed: the bits "
+              "of one machine", resumed, quick=1, full=3),
+    lab.Fault("slurm-gpu-mpirun", "the same with mpirun", functools.partial(shared_out, launcher=["mpirun"]), quick=1, full=3),
+    lab.Fault("slurm-gpu-per-task", "a job that asks for a GPU of each task: ranks still see all of their node",
+              functools.partial(shared_out, launcher=SRUN, asking=["--gpus-per-task=1", "--gpu-bind=per_task:1"]), quick=1, full=3),
     lab.Fault("slurm-gpu-none", "no GPU, or fewer than tasks: said once, with the code", too_few, quick=1, full=1),
 ]
