@@ -1,13 +1,16 @@
 """A rank that trains a small network with PyTorch and each method of eave in turn, and checks the results.
 
-    pytorch_job.py [--device cuda]       on the CPU unless told; on a GPU, all ranks on the first
+    pytorch_job.py [--device cuda]       on the CPU unless told; the ranks, all of this machine, share out the GPUs
+
+On a GPU each rank prints which one it uses, and checks steps in a stream other than PyTorch's default.
 """
 import sys
 
 import eave
 import torch
 
-DEVICE = torch.device("cuda:0" if sys.argv[1:] == ["--device", "cuda"] else "cpu")
+ON_GPU = sys.argv[1:] == ["--device", "cuda"]
+DEVICE = torch.device(f"cuda:{eave.rank() % torch.cuda.device_count()}" if ON_GPU else "cpu")
 torch.backends.cudnn.allow_tf32 = False  # the tolerances in this file are for float32
 SAMPLES, BATCH, STEPS = 240, 12, 60
 METHODS = [("allreduce", {}), ("easgd", {"tau": 5}), ("easgd", {"tau": 5, "order": "after-step"}), ("local-sgd", {"tau": 5}),
@@ -36,13 +39,14 @@ def batch_of(step, rank, size, x, y):
     return x[mine], y[mine]
 
 
-def train(communicator, options, momentum):
+def train(communicator, options, momentum, before_step=lambda: None):
     x, y = data()
     model = make_model(seed=eave.rank())  # eave gives all ranks rank 0's parameters
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=momentum)
     averager = eave.Averager(model, optimizer, communicator, **options)
     for step in range(STEPS):
         optimizer.zero_grad()
+        before_step()
         loss_of(model, *batch_of(step, eave.rank(), eave.size(), x, y)).backward()
         averager.step()
     own = torch.nn.utils.parameters_to_vector(model.parameters()).detach().clone()
@@ -117,7 +121,21 @@ def hold_place():
     averager.close()
 
 
+def hold_stream():
+    """Trains in a stream of its own, where a kernel of some milliseconds is ahead of each step's gradients."""
+    usual, _ = train("allreduce", {}, 0.9)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        own, _ = train("allreduce", {}, 0.9, lambda: torch.cuda._sleep(10_000_000))
+    torch.cuda.synchronize()
+    assert torch.allclose(usual, own, rtol=0, atol=1e-6), "a step did not wait for the gradients of its stream"
+
+
 def main():
+    if ON_GPU:
+        torch.cuda.set_device(DEVICE)
+        print(f"rank {eave.rank()} is on {DEVICE}", flush=True)
+        hold_stream()
     hold_layout()
     hold_place()
     x, y = data()
