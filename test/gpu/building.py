@@ -15,7 +15,8 @@ CONFIGURE_S, BUILD_S = 90, 300
 
 def configure_words(gpus):
     """Returns the options of CMake for this machine."""
-    words = [f"-DCMAKE_CUDA_ARCHITECTURES={gpus[0]['architecture']}-real"] if gpus else []
+    architectures = dict.fromkeys(f"{gpu['architecture']}-real" for gpu in gpus)
+    words = [f"-DCMAKE_CUDA_ARCHITECTURES={';'.join(architectures)}"] if gpus else []
     for variable, package, header in (("CUDNN_ROOT", "cudnn", "cudnn_version.h"), ("NCCL_ROOT", "nccl", "nccl.h")):
         found = machine.wheel_root(package, header)
         if found and variable not in os.environ:

@@ -10,14 +10,17 @@ import tempfile
 import time
 import typing
 
+import averager
 import building
 import machine
+import own_gpus
 import programs
 import refusals
 import speed
 import training
+import variants
 from limited import Running, end_session
-from record import FAILED, LEFT_OUT, PASSED, ROOT, Record
+from record import FAILED, LEFT_OUT, PASSED, ROOT, SKIPPED, Record
 
 SECONDS = 530  # time limit of a part; to end running programs may take 10 s more
 FIRST_STEPS_GOAL_S = 180
@@ -45,7 +48,12 @@ class Cut(BaseException):
 def check_machine(record, place):
     gpus, versions = record.facts["machine"]["gpus"], record.facts["versions"]
     needed = [] if gpus else ["nvidia-smi shows no GPU"]
-    needed += [f"{tool} is missing" for tool in ("nvcc", "cmake", "ninja", "c++") if shutil.which(tool) is None]
+    if gpus and not record.facts["machine"]["visible"]:
+        needed.append("CUDA_VISIBLE_DEVICES is empty, which hides all GPUs")
+    for tool, name in (("nvcc", "nvcc"), ("cmake", "cmake"), ("ninja", "ninja"), ("c++", "compiler")):
+        if not versions[name]:
+            found = shutil.which(tool)
+            needed.append(f"{found} does not tell its version" if found else f"{tool} is missing")
     if not record.planning:
         for gpu in gpus:
             print(f"        {gpu['name']}, {gpu['memory']}, driver {gpu['driver']}, compute capability {gpu['architecture']}")
@@ -67,6 +75,11 @@ def check_first_steps(record, place):
     refusals.check_divergence(record, place.eave)
 
 
+def check_own_gpus(record, place):
+    library, python = place.builder.program("libeave.so"), shutil.which("python3")
+    with_mpi(record, lambda: own_gpus.check_own_gpus(record, place.references, library, python))
+
+
 def over_mpi(methods):
     return lambda record, place: with_mpi(record, lambda: training.check_over_mpi(record, place.references, methods))
 
@@ -77,7 +90,7 @@ def over_nccl(methods):
 
 def check_averager(record, place):
     library, python = place.builder.program("libeave.so"), shutil.which("python3")
-    with_mpi(record, lambda: training.check_averager(record, library, python))
+    with_mpi(record, lambda: averager.check_averager(record, library, python))
 
 
 def with_mpi(record, check):
@@ -101,10 +114,12 @@ PARTS = {
         Section("build", build(building.FOR_PARITY), EAVE),
         Section("parity", lambda record, place: programs.check_parity(record, place.builder), EAVE + building.FOR_PARITY[1]),
         Section("errors", lambda record, place: refusals.check_errors(record, place.eave), EAVE),
+        Section("variants", lambda record, place: variants.check_variants(record, place.references), EAVE),
         Section("memcheck", lambda record, place: programs.check_memory(record, place.builder), EAVE + programs.ALONE))),
     "ranks": ("ranks that average over MPI, over NCCL and by eave.Averager get the CPU's numbers; says nothing of speed", (
         MACHINE,
         Section("build", build(building.FOR_RANKS)),
+        Section("own-gpus", check_own_gpus, building.FOR_RANKS[1]),
         Section("mpi", over_mpi(training.MAIN_OVER_MPI), EAVE),
         Section("nccl", over_nccl(training.MAIN_OVER_NCCL), EAVE),
         Section("averager", check_averager, building.FOR_RANKS[1]),
@@ -207,7 +222,7 @@ def run_part(name, facts, arguments, began):
 
 def summarise(record):
     print(f"== {record.part}: {record.result}, in {record.age_s():.0f} s")
-    for outcome in (FAILED, LEFT_OUT):
+    for outcome in (FAILED, LEFT_OUT, SKIPPED):
         for check in record.having(outcome):
             print(f"     {outcome:8} {check['section']}: {check['name']}: {check['detail']}")
     print(f"     record: {record.path}\n     output: {record.log}\n", flush=True)
@@ -242,6 +257,7 @@ def main():
     facts = machine.describe()
     if arguments.dry_run:
         return show_plan(arguments, facts)
+    machine.use_one_gpu(facts["machine"])
     libraries = [os.environ.get("LD_LIBRARY_PATH", ""), *machine.find_runtime_libraries()]
     os.environ["LD_LIBRARY_PATH"] = ":".join(folder for folder in libraries if folder)
     for number in CUT:

@@ -27,11 +27,34 @@ def first_line(text):
 
 
 def ask_gpu():
-    """Returns name, driver, compute capability such as "90", and memory of each GPU."""
-    lines = ask("nvidia-smi", "--query-gpu=name,driver_version,compute_cap,memory.total", "--format=csv,noheader")
+    """Returns name, driver, compute capability such as "90", memory and UUID of each GPU."""
+    lines = ask("nvidia-smi", "--query-gpu=name,driver_version,compute_cap,memory.total,uuid", "--format=csv,noheader")
     rows = [[word.strip() for word in line.split(",")] for line in lines.splitlines()]
-    return [{"name": row[0], "driver": row[1], "architecture": row[2].replace(".", ""), "memory": row[3]}
-            for row in rows if len(row) == 4]
+    return [{"name": row[0], "driver": row[1], "architecture": row[2].replace(".", ""), "memory": row[3], "uuid": row[4]}
+            for row in rows if len(row) == 5]
+
+
+def visible(gpus):
+    """Returns the words by which CUDA_VISIBLE_DEVICES names the GPUs that this run may use. nvidia-smi ignores that
+    variable and shows more."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if given is None:
+        return [str(number) for number in range(len(gpus))]
+    return [word.strip() for word in given.split(",") if word.strip()]
+
+
+def gpu_of(machine):
+    """Returns what nvidia-smi says of the first GPU that this run may use, or {} if there is no GPU."""
+    words = machine["visible"] or ["0"]
+    named = [gpu for number, gpu in enumerate(machine["gpus"]) if str(number) == words[0] or gpu["uuid"].startswith(words[0])]
+    return (named or machine["gpus"] or [{}])[0]
+
+
+def use_one_gpu(machine):
+    """Makes the programs of most checks see one GPU. CUDA then counts GPUs as nvidia-smi does."""
+    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    if machine["visible"]:
+        os.environ["CUDA_VISIBLE_DEVICES"] = machine["visible"][0]
 
 
 def find_wheels():
@@ -108,15 +131,17 @@ def bytes_of_pack():
 
 def describe():
     """Returns everything that a reader of the record needs to know about the machine."""
+    gpus = ask_gpu()
     cpu = re.search(r"^model name\s*:\s*(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "commit": commit(),
-        "machine": {"gpus": ask_gpu(), "cpu": cpu.group(1) if cpu else platform.machine(),
+        "machine": {"gpus": gpus, "visible": visible(gpus), "cpu": cpu.group(1) if cpu else platform.machine(),
                     "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
                     "libc": " ".join(platform.libc_ver())},
         "versions": {"compiler": first_line(ask("c++", "--version")),
                      "nvcc": re.sub(r".*release ([\d.]+).*", r"\1", ask("nvcc", "--version"), flags=re.S),
-                     "cmake": first_line(ask("cmake", "--version")), "mpi": first_line(ask("mpirun", "--version")),
+                     "cmake": first_line(ask("cmake", "--version")),
+                     "ninja": first_line(ask("ninja", "--version")), "mpi": first_line(ask("mpirun", "--version")),
                      "python": platform.python_version(), "pytorch": version_of_pytorch()},
     }

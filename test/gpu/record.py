@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 from limited import AT_LIMIT, execute
 
 PASSED, FAILED, LEFT_OUT, NOT_REACHED = "passed", "FAILED", "left out", "not reached"
+SKIPPED = "skipped"  # this machine cannot do it, and nobody expects it to: the part passes without it
 UNFINISHED = "unfinished: this part is still running, or was cut short"
 LEAST_S = 5               # no check begins if less time is left
 HASTE = float(os.environ.get("EAVE_GPU_HASTE", 1))  # rehearsals divide the time limits of checks by this
@@ -150,6 +151,7 @@ class Record:
         parts = [f"{len(self.having(PASSED))} of {len(self.checks)} checks passed"]
         parts += [f"{failed} FAILED"] if failed else []
         parts += [f"{left} left out"] if left else []
+        parts += [f"{len(self.having(SKIPPED))} skipped"] if self.having(SKIPPED) else []
         self.result = ("passed: " if not failed + left else "FAILED: " if failed else "incomplete: ") + ", ".join(parts)
         self.result += f"; {why}" if why else ""
         self.write()

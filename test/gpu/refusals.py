@@ -1,13 +1,26 @@
 """Runs of `eave train` that must end with a message and an exit code: user errors, and training that diverges."""
+import math
 import re
 import tempfile
 
+import machine
 from record import LEFT_OUT, Wrong, last_words
 from training import COMMON, MODELS, ON_CPU, ON_GPU, RUN_S, lacks_mpi, mpirun
 
 # With this learning rate weights become infinite. NaN then reaches convolution, bias and relu, which cuDNN may compute
 # in one kernel.
 DIVERGING = ["--model", "conv2d 8 3x3; relu; conv2d 8 3x3; relu; flatten; dense classes", "--lr", "999999"]
+
+SAMPLE_MIB = 86  # what resnet50's activations take for a sample of 224 x 224 pixels in fp32
+
+
+def too_big(gpu):
+    """Returns the words of a training that needs one and a half times the memory of this GPU. A batch has at most as
+    many samples as there are."""
+    mebibytes = float(gpu.get("memory", "1024 MiB").split()[0])
+    samples = math.ceil(1.5 * mebibytes / SAMPLE_MIB)
+    return ["--model", "resnet50", "--synthetic-size", "224", "--synthetic-channels", "3",
+            "--batch", str(samples), "--synthetic-samples", str(samples)]
 
 
 def check_divergence(record, eave):
@@ -55,8 +68,8 @@ def check_errors(record, eave):
         record.run("GPU index out of range", [*alone, "--gpu", "99"], 30, refused(64, "--gpu", "99", "counted from 0"))
         record.run("no GPU visible", alone, 30, refused(71, "GPU"), no_gpu)
         record.run("sharing without a need", [*alone, "--share-gpu"], 30, refused(64, "--share-gpu"))
-        big = ["--model", "resnet50", "--synthetic-size", "224", "--synthetic-channels", "3", "--batch", "4096"]
-        record.run("out of memory", [*alone, *big], RUN_S, refused(71, "batch"))
+        big = too_big(machine.gpu_of(record.facts["machine"]))
+        record.run("out of memory", [*alone, *big], RUN_S, refused(71, "out of memory", "batch"))
         auto = [eave, "train", *common, "--run-dir", f"{folder}/auto"]
         record.run("auto without a GPU trains on the CPU", auto, RUN_S, falls_back, no_gpu)
         names = ("more ranks than GPUs", "mixed devices over nccl")

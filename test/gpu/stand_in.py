@@ -15,12 +15,13 @@ import time
 NAME, WORDS = pathlib.Path(sys.argv[0]).name, sys.argv[1:]
 PLACE = pathlib.Path(os.environ["STAND_IN"])
 FAULTS = os.environ.get("STAND_IN_FAULTS", "").split()
+VISIBLE = os.environ.get("CUDA_VISIBLE_DEVICES")
 LONG_S = 120  # longer than a rehearsal waits for anything
 
 
 def note(what, **more):
     with (PLACE / "calls").open("a") as calls:
-        calls.write(json.dumps({"program": NAME, "what": what, "time": time.monotonic(), **more}) + "\n")
+        calls.write(json.dumps({"program": NAME, "what": what, "time": time.monotonic(), "visible": VISIBLE, **more}) + "\n")
 
 
 def value_of(option, default=None):
@@ -32,31 +33,33 @@ def refuse(code, text):
     sys.exit(code)
 
 
-def write_run(folder, device, ranks):
-    steps, every = int(value_of("--max-steps")), int(value_of("--log-every", "1"))
+def write_run(folder, devices, steps):
+    device, ranks, every = devices[0], len(devices), int(value_of("--log-every", "1"))
     shift = 1.3 if "wrong-loss" in FAULTS and device != "cpu" else 1.0
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [{"type": "start", "ranks": [{"device": device}] * ranks}]
+    lines = [{"type": "start", "ranks": [{"device": device} for device in devices]}]
     lines += [{"type": "step", "rank": rank, "step": step, "loss": shift * (2.3 - 0.001 * step), "computing": 0.01,
                "waiting": 0.0, "loading": 0.0} for step in range(every, steps + 1, every) for rank in range(ranks)]
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
     (folder / "summary.json").write_text(json.dumps({"test_accuracy": 0.5}))
 
 
 def eave():
     device, transport, ranks = value_of("--device"), value_of("--transport"), int(os.environ.get("STAND_IN_RANKS", "1"))
-    no_gpu = os.environ.get("CUDA_VISIBLE_DEVICES") == ""
+    gpus = 1 if VISIBLE is None else len(VISIBLE.split(",")) if VISIBLE else 0
+    no_gpu = VISIBLE == ""
     if value_of("--gpu") == "99":
-        refuse(64, "--gpu 99: this process sees 1 GPU, counted from 0")
+        refuse(64, f"--gpu 99: this process sees {gpus} GPU, counted from 0")
     if device == "cuda" and no_gpu:
         refuse(71, "no GPU can be used")
-    if "--share-gpu" in WORDS and ranks == 1:
+    if "--share-gpu" in WORDS and ranks <= gpus:
         refuse(64, "--share-gpu has no effect")
-    if value_of("--batch") == "4096":
+    if value_of("--model") == "resnet50":
+        note("fills", samples=min(int(value_of("--batch")), int(value_of("--synthetic-samples"))))
         refuse(71, "out of memory: try --batch 512")
     if value_of("--lr") == "999999":
         refuse(0 if "no-gate" in FAULTS else 76, "training diverged")
-    if os.environ.get("STAND_IN_MIXED") or device == "cuda" and ranks > 1 and "--share-gpu" not in WORDS:
+    if os.environ.get("STAND_IN_MIXED") or device == "cuda" and ranks > gpus and "--share-gpu" not in WORDS:
         refuse(64, "rank 1 has no GPU of its own: give --share-gpu")
     note("trains", device=device, transport=transport, ranks=ranks, model=value_of("--model"),
          method=value_of("--communicator"), steps=value_of("--max-steps"))
@@ -68,7 +71,15 @@ def eave():
         time.sleep(1)
     if no_gpu:
         print("no GPU here: trains on the CPU")
-    write_run(pathlib.Path(value_of("--run-dir")), "cuda:0 stand-in" if device == "cuda" else "cpu", ranks)
+    if transport:
+        own = ranks <= gpus and "nccl-unused" not in FAULTS
+        print(f"communicator   {value_of('--communicator')} over {('nccl' if own else 'mpi') if transport == 'auto' else transport}")
+    devices = [f"cuda:{rank % gpus} stand-in" if device == "cuda" else "cpu" for rank in range(ranks)]
+    steps = int(value_of("--max-steps"))
+    endless = steps > 1000000
+    write_run(pathlib.Path(value_of("--run-dir")), devices, 100 if endless else steps)
+    if endless:
+        time.sleep(LONG_S)  # until this rank is killed
     note("trained", device=device)
 
 
@@ -84,7 +95,10 @@ def mpirun():
     # Like Open MPI, this starts a rank in a process group of its own. It starts only rank 0.
     rank = subprocess.Popen(command, env={**os.environ, **variables}, preexec_fn=os.setpgrp)
     signal.signal(signal.SIGTERM, signal.SIG_IGN if "deaf" in FAULTS else lambda *_: rank.kill())
-    sys.exit(rank.wait())
+    code = rank.wait()
+    if code == -signal.SIGKILL and "survives" in FAULTS:
+        time.sleep(LONG_S)
+    sys.exit(code)
 
 
 def cmake():
@@ -144,8 +158,11 @@ def python3():
     if script.endswith("pytorch_gpu.py"):
         peer({"torch": "stand-in", "device": "stand-in"}, "compile" if "--compile" in WORDS else "eager")
     elif script.endswith("pytorch_job.py"):
-        note("averages", ranks=int(os.environ["STAND_IN_RANKS"]))
-        print("2 ranks, easgd, momentum 0.9, on cuda:0: loss 1.2 to 0.1")
+        ranks, gpus = int(os.environ.get("STAND_IN_RANKS") or value_of("--nproc-per-node")), len(VISIBLE.split(","))
+        note("averages", ranks=ranks, launcher="torchrun" if "torch.distributed.run" in WORDS else "mpirun")
+        for rank in range(ranks):
+            print(f"rank {rank} is on cuda:{0 if 'one-gpu-taken' in FAULTS else rank % gpus}")
+        print(f"{ranks} ranks, easgd, momentum 0.9, on cuda:0: loss 1.2 to 0.1")
     elif script:
         os.execv(os.environ["STAND_IN_PYTHON"], ["python3", *WORDS])
     else:
@@ -164,11 +181,14 @@ def ctest():
 
 
 def nvidia_smi():
-    if "no-gpu" not in FAULTS:
-        print("Stand-in GPU, 580.00, 9.0, 80000 MiB")
+    number = 0 if "no-gpu" in FAULTS else next((int(word[5:]) for word in FAULTS if word.startswith("gpus-")), 1)
+    for gpu in range(number):
+        print(f"Stand-in GPU, 580.00, 9.0, {80000 + gpu} MiB, GPU-{gpu}a")
 
 
 def nvcc():
+    if "nvcc-gone" in FAULTS and NAME == "nvcc":
+        sys.exit("nvcc: line 2: /opt/cuda/bin/nvcc: No such file or directory")
     print("Cuda compilation tools, release 13.0, V13.0.1")
 
 
@@ -177,10 +197,12 @@ def gpu_steps():
 
 
 def compute_sanitizer():
+    if "train" in WORDS:
+        os.execv(WORDS[WORDS.index("train") - 1], WORDS[WORDS.index("train") - 1:])
     test_program()
 
 
 if NAME.startswith(("test_cuda", "describe_device")):
     test_program()
 else:
-    {"c++": nvcc, "ninja": nvcc}.get(NAME) or globals()[NAME.replace("-", "_")]()
+    ({"c++": nvcc, "ninja": nvcc}.get(NAME) or globals()[NAME.replace("-", "_")])()

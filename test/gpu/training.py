@@ -1,4 +1,4 @@
-"""Compares runs of `eave train` on the GPU with the same runs on the CPU, and runs eave.Averager on the GPU."""
+"""Compares runs of `eave train` on GPUs with the same runs on the CPU."""
 import json
 import math
 import pathlib
@@ -79,16 +79,16 @@ class Outcome:
         self.accuracy, self.perplexity = summary.get("test_accuracy"), summary.get("test_score")
 
 
-def compare(model, mine, other):
-    """Compares a run on the GPU with the same run on the CPU. Returns in words how near they are, or raises Wrong."""
-    if not all(name.startswith("cuda") for name in mine.devices):
-        raise Wrong(f"it ran on {', '.join(mine.devices)}, not on the GPU")
+def compare(model, mine, other, gpus=1, of_first_losses=OF_FIRST_LOSSES):
+    """Compares a run on `gpus` GPUs with the same run on the CPU. Returns in words how near they are, or raises Wrong."""
+    if not all(name.startswith("cuda") for name in mine.devices) or len(set(mine.devices)) != gpus:
+        raise Wrong(f"it ran on {', '.join(mine.devices)}, not on {gpus} GPU{'s' * (gpus > 1)}")
     if len(mine.losses) != STEPS or len(other.losses) != STEPS:
         raise Wrong(f"{len(mine.losses)} steps on the GPU, {len(other.losses)} on the CPU, not {STEPS}")
     apart = [abs(a - b) / abs(b) if math.isfinite(a) else math.inf for a, b in zip(mine.losses, other.losses)]
     strict = FIRST_STEPS[model]
     for step, share in enumerate(apart):
-        allowed = OF_FIRST_LOSSES if step < strict else OF_EACH_LOSS
+        allowed = of_first_losses if step < strict else OF_EACH_LOSS
         if not share <= allowed:
             raise Wrong(f"the loss of step {step + 1} is {mine.losses[step]:.6g}, on the CPU {other.losses[step]:.6g}: "
                         f"{share:.1e} apart, allowed {allowed:g}")
@@ -98,7 +98,7 @@ def compare(model, mine, other):
     elif not abs(mine.accuracy - other.accuracy) <= OF_ACCURACY:
         raise Wrong(f"the test accuracy is {mine.accuracy:.3f}, on the CPU {other.accuracy:.3f}")
     return (f"{STEPS} steps, loss {mine.losses[0]:.4f} to {mine.losses[-1]:.4f}; from the CPU's {max(apart[:strict]):.1e} at "
-            f"most in the first {strict} (allowed {OF_FIRST_LOSSES:g}), {max(apart):.1e} in all (allowed {OF_EACH_LOSS:g})")
+            f"most in the first {strict} (allowed {of_first_losses:g}), {max(apart):.1e} in all (allowed {OF_EACH_LOSS:g})")
 
 
 class References:
@@ -137,20 +137,31 @@ def check_first_steps(record, eave):
     return all(passed)
 
 
-def check_pair(record, references, transport, method, ranks, each=(), limit_s=RUN_S):
-    """Checks one method with `ranks` ranks, which share the GPU. Nothing else runs on it. Returns whether it passed."""
+def expect_transport(ended, transport):
+    """Requires this transport in the line `communicator` of the card, which every run prints at its start. The files of a
+    run have only the words of --transport, and `auto` may become any."""
+    found = re.search(r"^communicator +\S+ over (\S+)", ended.text, re.MULTILINE)
+    if found is None or found.group(1) != transport:
+        raise Wrong(f"it ran over {found.group(1) if found else 'no transport that it names'}, not over {transport}")
+
+
+def check_pair(record, references, transport, method, ranks, each=(), limit_s=RUN_S, own=()):
+    """Checks one method with `ranks` ranks. They share one GPU, or each has one of `own`, words of CUDA_VISIBLE_DEVICES.
+    Nothing else runs there. Returns whether it passed."""
     words = [*COMMON, *MODELS["lenet"], *METHODS[method]]
     name = f"{method} over {transport}, {'1 rank' if ranks == 1 else f'{ranks} ranks'}"
     with tempfile.TemporaryDirectory() as folder:
         run = pathlib.Path(folder) / "gpu"
-        shared = ["--share-gpu"] if ranks > 1 else []
+        shared = ["--share-gpu"] if ranks > 1 and not own else []
         gpu_words = [*words, *ON_GPU, "--transport", transport, *shared, "--run-dir", run]
 
         def judge(ended):
             expect_0(ended)
-            return compare("lenet", Outcome(run), references.find(method, words, ranks))
+            expect_transport(ended, "nccl" if transport == "auto" else transport)
+            return compare("lenet", Outcome(run), references.find(method, words, ranks), ranks if own else 1)
 
-        return record.run(name, mpirun(references.eave, ranks, gpu_words, each), limit_s, judge)
+        environment = {"CUDA_VISIBLE_DEVICES": ",".join(own)} if own else None
+        return record.run(name, mpirun(references.eave, ranks, gpu_words, each), limit_s, judge, environment)
 
 
 def check_over_mpi(record, references, methods):
@@ -167,21 +178,3 @@ def check_over_nccl(record, references, methods):
         check_pair(record, references, "nccl", method, 2, AS_ON_TWO_HOSTS, NCCL_S)
         if record.was_late:  # the other methods would block the GPU just as long
             record.leave_out(f"{method} over nccl, 2 ranks, did not end", record.section)
-
-
-def check_averager(record, library, python):
-    """Runs the job of test/c that trains PyTorch models with eave.Averager, with the models on the GPU."""
-    environment = {"LIBEAVE": library, "PYTHONPATH": ROOT / "include" / "python", "PYTHONDONTWRITEBYTECODE": "1"}
-    environment = {name: str(value) for name, value in environment.items()}
-    job = ROOT / "test" / "c" / "pytorch_job.py"
-
-    def judge(ended):
-        expect_0(ended)
-        told = re.findall(r"^\d+ ranks?, .*: loss .*$", ended.text, re.MULTILINE)
-        if not told or not all(" on cuda:" in line for line in told):
-            raise Wrong(f"no word of training on the GPU: {last_words(ended.text)}")
-        return f"{len(told)} trainings, the last: {told[-1]}"
-
-    for ranks in (1, 2):
-        record.run(f"PyTorch model on the GPU, {ranks} rank{'s' * (ranks - 1)}",
-                   ["mpirun", "-np", ranks, python, job, "--device", "cuda"], 120, judge, environment)
