@@ -88,7 +88,7 @@ ConstSlice Averager::consensus() {
 
 void Averager::write_consensus(Slice into) {
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "consensus");
-  if (observer_) observer_->before_consensus();
+  if (observer_) observer_->before_consensus(*counting_);
   agree(*counting_, [&] {
     if (gpu_ && !gpu_->holds(into))
       throw Error(ExitCode::kUsage, "consensus: `into` does not lie in the memory of " + gpu_->name());

@@ -109,7 +109,8 @@ StepRecord StepRecords::make_record() {
   record.learning_rate = learning_rate_;
   record.seconds = seconds_;
   record.loading = std::exchange(loading_, 0);
-  record.waiting = std::clamp(of_these.waiting, 0.0, std::max(whole - record.loading, 0.0));
+  record.waiting =
+      std::clamp(of_these.waiting + std::exchange(meeting_, 0), 0.0, std::max(whole - record.loading, 0.0));
   record.exchanging = of_these.exchanging;
   record.computing = std::max(whole - record.loading - record.waiting, 0.0);
   record.bytes = of_these.bytes;
@@ -135,12 +136,19 @@ void StepRecords::complete_step() {
   unfinished_.reset();
 }
 
-void StepRecords::before_consensus() {
+void StepRecords::before_meeting() {
   complete_step();
   if (is_paused_) return;
   const double between = lap();
   seconds_ += between;
   loading_ += between;
+}
+
+void StepRecords::before_consensus() {
+  if (is_paused_) return;
+  const double waited = lap();
+  seconds_ += waited;
+  meeting_ += waited;
   partial_ = totals() - told_;
   is_paused_ = true;
 }

@@ -1,5 +1,5 @@
 // Turns the steps of an Averager into the records of metrics.jsonl. Training time runs from the first step on, but not
-// from a consensus to the next step, in which the program evaluates or saves.
+// from a consensus, when all ranks have come to it, to the next step: in between the program evaluates or saves.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,8 @@ class StepRecords {
   void refuse_joined(std::int64_t samples) const;
   void before_step(const Step& step, bool is_even);
   void after_step(const Step& step, bool is_left_out);
-  void before_consensus();
+  void before_meeting();    // before the ranks wait for each other at a consensus
+  void before_consensus();  // when all have come
   void before_save() { complete_step(); }
   // The mean loss of this rank's samples in the step that is under way, or else in the last one. It replaces the
   // loss_sum of the step.
@@ -36,7 +37,7 @@ class StepRecords {
   std::int64_t samples() const { return samples_; }
   double epochs() const;
   double seconds() const { return seconds_; }
-  double waiting() const { return waiting_; }
+  double waiting() const { return waiting_ + meeting_; }
   std::int64_t bytes() const { return bytes_; }
   std::int64_t nonfinite() const { return nonfinite_; }
 
@@ -63,7 +64,8 @@ class StepRecords {
   Totals partial_;                         // since then, at the pause
   std::int64_t steps_ = 0, samples_ = 0, bytes_ = 0, nonfinite_ = 0, nonfinite_told_ = 0;
   double seconds_ = 0, seconds_told_ = 0, loading_ = 0, waiting_ = 0, learning_rate_ = 0;
-  bool is_even_ = false;                                       // the samples of the last step were not told
+  double meeting_ = 0;    // seconds of waiting at a consensus, since the last record
+  bool is_even_ = false;  // the samples of the last step were not told
   std::int64_t samples_of_step_ = 0, samples_everywhere_ = 0;  // samples in the last step
   std::optional<double> loss_;                                 // loss of the last step, if it is known
   bool is_incomplete_ = false;                                 // its loss may still come

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "base/files/input_file.h"
 #include "eave/agreement.h"
@@ -119,6 +121,29 @@ TEST(RunRecorder, counts_the_exchanges_with_an_asynchronous_center) {
   EXPECT_EQ(summary.exchanges, 4);
   // In turns, one exchange of the other worker lies between two of a worker: three times for each of them.
   EXPECT_EQ(summary.staleness, (std::vector<std::int64_t>{0, 6}));
+}
+
+// Otherwise methods that do not wait in their steps would seem to reach a target before they have.
+TEST(RunRecorder, counts_the_wait_for_a_slow_rank_at_a_consensus_as_training) {
+  const TemporaryDirectory place;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=none");
+    RunRecorder run(transport, rank.averager(), path_in(place), "");
+    for (int evaluation = 0; evaluation < 2; ++evaluation) {
+      for (int step = 0; step < 4; ++step) {
+        if (transport.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(25));
+        rank.step();
+      }
+      rank.consensus();
+      run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
+    }
+    run.close(transport);
+    rank.averager().finish();
+  });
+  const RunRecord run = read_run(path_in(place));
+  EXPECT_GE(run.evaluations[0].record.seconds, 0.1);
+  EXPECT_GE(run.evaluations[1].record.seconds, 0.2);
+  EXPECT_GT(run.summary->waiting_share, 0.25);  // rank 0 waits nearly all the time, rank 1 never
 }
 
 TEST(RunRecorder, scores_the_mean_the_first_and_the_best_worker) {
