@@ -128,6 +128,9 @@ def try_tensorboard(config, due):
     scalars = events.PluginTagToContent("scalars")
     hold_same("tensorboard", {name: [(each.step, each.wall_time, make_ndarray(each.tensor_proto).item())
                                      for each in events.Tensors(name)] for name in scalars}, due, 1e-6)
+    ended = export_run(RUN, "--to", "tensorboard", "--into", FOLDER / "tensorboard")
+    require(ended.returncode == 73 and "another --into" in ended.stderr,
+            f"tensorboard, again, ended with {ended.returncode}: {ended.stderr}")
 
 
 def export_run(run, *words):

@@ -140,6 +140,8 @@ TEST(ProgramProcess, last_lines_leave_out_what_mpirun_says_of_any_failure) {
                            "\n" + rule + "\nno such host\n" + rule + "\n",
                        9),
             (Words{"a", "  b", "no such host"}));
+  EXPECT_EQ(last_lines("a\nno newline" + rule + "\nPrimary job  terminated normally\n" + rule + "\n", 5),
+            (Words{"a", "no newline"}));
   EXPECT_EQ(last_lines("a\nb\nc\n", 2), (Words{"b", "c"}));
 }
 

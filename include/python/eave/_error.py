@@ -5,7 +5,7 @@ import re
 import unicodedata
 from typing import Any
 
-USAGE, PEER_LOST, CONFIGURATION = 64, 69, 78  # exit codes, as in eave.h
+USAGE, PEER_LOST, CANNOT_CREATE, CONFIGURATION = 64, 69, 73, 78  # exit codes, as in eave.h
 
 # What the program's messages tell people to type, and what a Python program writes instead.
 _WORDS = (("to train with one rank, give --transport loopback", "to train with one rank, call eave.start('loopback') first"),

@@ -18,7 +18,7 @@ import re
 import sys
 from typing import Any, Iterator
 
-from ._error import PEER_LOST, Error
+from ._error import CANNOT_CREATE, PEER_LOST, Error
 from ._library import call, load
 
 _DATA = 65  # an exit code, as in eave.h
@@ -195,7 +195,10 @@ def _to_tensorboard(records: _Records, into: pathlib.Path) -> str:
     from tensorboard.plugins.hparams.summary_v2 import hparams_pb
     from tensorboard.summary.writer.event_file_writer import EventFileWriter
     scalar = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"), data_class=DATA_CLASS_SCALAR)
-    writer = EventFileWriter(str(into / records.name))
+    folder = into / records.name
+    if any(folder.glob("events.out.tfevents.*")):  # TensorBoard would show both as one run
+        raise Error(CANNOT_CREATE, f"{folder} has TensorBoard's files already; give another --into, or remove it")
+    writer = EventFileWriter(str(folder))
     parameters = {**records.config, **{f"eave.{name}": text for name, text in records.facts.items()}}
     writer.add_event(Event(wall_time=records.begin, summary=hparams_pb(parameters, start_time_secs=records.begin)))
     for point in records.points:  # as tensors of double: an event's simple_value is a float

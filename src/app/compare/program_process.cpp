@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -82,7 +83,13 @@ int end_process(pid_t process) {
   return code_of(status);
 }
 
-bool is_rule(const std::string& line) { return line.size() > 20 && line.find_first_not_of('-') == std::string::npos; }
+// The line without the rule at its end: such a rule follows the output of a program that ended within a line.
+std::optional<std::string> before_rule(const std::string& line) {
+  const std::size_t end = line.find_last_not_of('-') + 1;
+  const std::size_t shortest = end == 0 ? 21 : 60;  // programs underline words too
+  if (line.size() < end + shortest) return std::nullopt;
+  return line.substr(0, end);
+}
 
 // Whether Open MPI's mpirun writes this line in the paragraph about a process that failed, whose own output says why.
 bool is_of_mpirun(const std::string& line) {
@@ -128,7 +135,8 @@ std::vector<std::string> last_lines(const std::string& text, std::size_t most) {
   };
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    if (is_rule(line)) {
+    if (const std::optional<std::string> before = before_rule(line)) {
+      if (!before->empty()) paragraph.push_back(*before);
       keep();
       is_within = !is_within;
     } else if (line.find_first_not_of(" \t\r") != std::string::npos) {

@@ -191,7 +191,9 @@ std::string on_few_evaluations(const Comparison& comparison) {
   }
   if (labels.empty()) return "";
   return "Evaluated fewer than " + std::to_string(kEnough) +
-         " times, so that curves and costs to the target are coarse (--evaluations): " + listed(labels) + ".";
+         " times, so that curves and costs to the target are coarse (--evaluations, or run.evaluate in a program of "
+         "your own): " +
+         listed(labels) + ".";
 }
 
 std::string on_edges(const Comparison& comparison) {

@@ -125,7 +125,8 @@ std::string why_unproven(const Field& field) {
   if (field.measured.bar == Bar::kCopies)
     return "runs of several seeds are copies of one another and prove nothing: the program must use its seed "
            "(plan.seed)";
-  return "one evaluation of each run names no winner: evaluate more often (--evaluations)";
+  return "one evaluation of each run names no winner: evaluate more often (--evaluations, or run.evaluate in a program "
+         "of your own)";
 }
 
 // `claim`: "easgd is ahead with 85.00 % test accuracy, 0.50 points more than allreduce"
@@ -226,11 +227,14 @@ std::string unproven_time(const Field& field, const std::string& goal) {
   if (!field.is_known() || field.measured.bar == Bar::kCopies || field.measured.bar == Bar::kLostRuns)
     return times + why_unproven(field) + ".";
   if (field.measured.bar == Bar::kOneEvaluation)
-    return times + "one evaluation of each run does not tell which was first: evaluate more often (--evaluations).";
+    return times +
+           "one evaluation of each run does not tell which was first: evaluate more often (--evaluations, or "
+           "run.evaluate in a program of your own).";
   if (field.measured.bar == Bar::kTooCoarse)
     return times +
            "a method came there before its first evaluation, so which was first is not known: evaluate more "
-           "often (--evaluations), or choose a farther --target.";
+           "often (--evaluations, or run.evaluate in a program of your own), or choose a farther target (eave report "
+           "--target).";
   return "";
 }
 

@@ -215,8 +215,9 @@ TEST(Notes, say_which_runs_were_evaluated_too_seldom) {
   make_run(place, "a", {.accuracies = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.8}});
   make_run(place, "b", {.communicator = "easgd", .accuracies = {0.5, 0.6}});
   EXPECT_EQ(compare_runs(read_made(place), {}).notes.at(0),
-            "Evaluated fewer than 10 times, so that curves and costs to the target are coarse (--evaluations): easgd "
-            "(2).");
+            "Evaluated fewer than 10 times, so that curves and costs to the target are coarse (--evaluations, or "
+            "run.evaluate in a "
+            "program of your own): easgd (2).");
 }
 
 TEST(Notes, tell_of_a_best_rate_at_the_edge_and_what_tuning_took) {

@@ -214,10 +214,10 @@ TEST(Verdict, names_nobody_first_from_one_evaluation) {
   EXPECT_EQ(comparison.verdict,
             Texts({"With one rank and batch 10, allreduce is ahead with 81.00 % test accuracy after 1 epoch, 20.00 "
                    "points more than easgd; but one evaluation of each run names no winner: evaluate more often "
-                   "(--evaluations).",
+                   "(--evaluations, or run.evaluate in a program of your own).",
                    "With one rank and batch 10, allreduce came to 60 % test accuracy within 4.0 s, easgd within 8.0 s; "
                    "but one evaluation of each run does not tell which was first: evaluate more often "
-                   "(--evaluations)."}));
+                   "(--evaluations, or run.evaluate in a program of your own)."}));
   for (const NamedMeasure& named : named_measures()) {
     const bool is_by_time = named.measure == Measure::kSeconds || named.measure == Measure::kSamplesPerSecond;
     EXPECT_EQ(standing_of(comparison, 0, named.measure), is_by_time ? Standing::kFirst : Standing::kNone) << named.name;
@@ -231,7 +231,8 @@ TEST(Verdict, names_nobody_fastest_if_another_may_have_been_there_before_its_fir
   EXPECT_EQ(verdict(place, 0.6).at(1),
             "With one rank and batch 10, allreduce came to 60 % test accuracy in 3.0 s, easgd within 6.0 s; but a "
             "method came there before its first evaluation, so which was first is not known: evaluate more often "
-            "(--evaluations), or choose a farther --target.");
+            "(--evaluations, or run.evaluate in a program of your own), or choose a farther target (eave "
+            "report --target).");
   expect_parts(verdict(place, 0.72).at(1), {"allreduce was the fastest to 72 % test accuracy: it came there in 3.6 s"});
 }
 
