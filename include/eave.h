@@ -18,7 +18,8 @@
  * Functions are collective: all ranks call the same functions in the same order. These are not collective:
  * eave_interface, eave_rank, eave_size, eave_description, eave_traits, eave_look_ahead, eave_gradient_ready,
  * eave_gradients_ready, eave_steps_left_out, eave_steps, eave_spent_by, eave_shuffle, eave_run_loss, eave_run_fail,
- * eave_abort, eave_error and eave_error_is_shared, and those that say so. One thread makes all calls.
+ * eave_abort, eave_error, eave_error_is_shared and eave_ranks_meet_by_mpi, and those that say so. One thread makes all
+ * calls.
  *
  * A function returns 0, or an exit code of eave (mpi_launch/guide/faults.md); then eave_error() gives the message.
  * After EAVE_USAGE or EAVE_CONFIGURATION nothing has been done, and the call may be made again. After another code the
@@ -177,9 +178,10 @@ int eave_before_update_from(eave_averager* averager, double loss_sum, const floa
 int eave_gradients_ready(eave_averager* averager, const float* const* gradients, const size_t* counts, size_t tensors,
                          size_t first);
 /* Call it when the parameters have been updated. In steps in which the method exchanges the parameters, and in every
- * hundredth step, it returns EAVE_DIVERGED if they are not finite. In other steps it does not look. The next call of
- * eave_consensus, eave_state, eave_save or eave_close does, and eave_before_update if the gradient or loss is not
- * finite either. After every hundredth step (replica-hash-every) it compares the ranks and returns 70 if they differ.
+ * hundredth step, it returns EAVE_DIVERGED if they are not finite. In other steps it does not check. The next call of
+ * eave_consensus, eave_state, eave_save or eave_close checks, and so does eave_before_update if the gradient or loss is
+ * not finite either. After every hundredth step (replica-hash-every) it compares the ranks and returns 70 if they
+ * differ.
  */
 int eave_after_update(eave_averager* averager);
 /* How many steps this rank has left out because gradient or loss was not finite. */

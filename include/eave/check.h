@@ -7,14 +7,14 @@
 namespace eave {
 
 // Exit codes of `eave` and of programs that use it, numbered as in sysexits.h. All ranks of a job exit with the same
-// code.
+// code, but for a rank that never reached rank 0 by TCP: it exits with kPeerLost.
 enum class ExitCode : int {
   kDone = 0,
   kUsage = 64,          // an option is unknown, contradictory or has no effect
   kBadData = 65,        // a data file or checkpoint is damaged or foreign
   kInputMissing = 66,   // a named file does not exist
   kPeerLost = 69,       // another rank is gone, or a service (launcher, package) is not available
-  kInternal = 70,       // a bug in eave
+  kInternal = 70,       // replicas differ, ranks are out of step, or eave has a bug
   kResource = 71,       // a device, MPI or memory is not available
   kCannotCreate = 73,   // an output cannot be created
   kInputOutput = 74,    // disk full, read or write error

@@ -39,7 +39,7 @@ struct LossSum {
 struct PassInputs {
   const Batch& batch;      // has at least one sample; outlives the pass
   std::uint64_t seed = 0;  // for dropout
-  float loss_factor = 0;   // the loss multiplies its gradient by this
+  float loss_factor = 0;   // factor on the gradient of the loss
 };
 
 // Identifies a kind of pass. Passes of one kind make the same calls, with the same shapes and slices, and call cut() at

@@ -107,7 +107,7 @@ struct SampleFiles {
   DataSplit (*open_without)(const OptionValues& values, const std::vector<BadSample>& left_out);
 };
 
-// A member of the dataset family: one file in src/data/sets and one word in its CMake list.
+// A member of the dataset family: one file in src/data/sets and one word in src/data/CMakeLists.txt.
 struct DatasetKind {
   std::string name;                 // as typed: "fashion-mnist"
   std::string summary;              // one line for --help

@@ -62,8 +62,8 @@ class Model {
 
   // Runs forward, loss and backward of one step. Afterwards gradients = weight × ∂(mean loss over the
   // batch)/∂parameters, or zero if batch.samples == 0. The loss is the softmax cross-entropy. Its mean divides by
-  // samples × targets, with those whose label is kNoLabel. So the weighted sum over ranks does not depend on which
-  // rank has the labels without a loss. The running averages in `statistics` are updated. `seed`, batch.step and
+  // samples × targets, and counts targets whose label is kNoLabel too. So the weighted sum over ranks does not depend
+  // on which rank has them. The running averages in `statistics` are updated. `seed`, batch.step and
   // batch.indices key dropout. If `ready` is not empty, it is called on slices of `gradients` as they become final. It
   // gets every element once, from the end of the arena to its beginning. Returns the ticket with which score() gives
   // the loss. All slices lie in the memory of the compute's device, and all work takes place in its queue.

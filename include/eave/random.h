@@ -56,8 +56,8 @@ class RandomStream {
   std::array<std::uint32_t, 4> words_{};
 };
 
-// Writes 0, 1, … order.size() - 1 in the order of a Fisher-Yates shuffle by the stream of (key, a). At most 2^31 - 1
-// numbers.
+// Writes 0, 1, … order.size() - 1 in the order of a Fisher-Yates shuffle by the stream of (key, a). `order` has
+// at most 2^31 - 1 elements.
 void write_shuffled(std::span<std::int64_t> order, const RandomKey& key, std::uint64_t a);
 
 }  // namespace eave

@@ -117,7 +117,7 @@ struct TrainingPlan {
   std::int64_t recompute_batches = 100;  // for kRecompute: number of batches, of all ranks together
   bool reset_on_drop = false;            // call Communicator::reset_to_center before a step whose learning rate drops
   std::int64_t replica_hash_every = 0;   // steps between comparisons of the replicas; 0 = never
-  bool has_plugin = false;               // the communicator is of a plug-in, which may be wrong
+  bool has_plugin = false;               // the communicator comes from a plug-in; messages name it
   OnReplicaFault on_replica_fault = OnReplicaFault::kStop;
   InjectedFault fault;
   // For experiments, by sleeping:
@@ -141,7 +141,7 @@ struct NonfiniteStep {
 // Callbacks by which a trainer reports. Each may be empty.
 struct TrainingEvents {
   // The progress of this rank, at the end of a step, at most every 0.2 s, independent of log_every_steps. Only the
-  // fields up to `seconds` are set; the loss is the mean since the last glance.
+  // fields up to `seconds` are set; the loss is the mean since the last call.
   std::function<void(const StepRecord&)> glance;
   std::function<void(const StepRecord&)> step;              // this rank's record, every log_every_steps
   std::function<void(const EvaluationRecord&)> evaluation;  // on all ranks

@@ -71,7 +71,7 @@ struct ServiceRequest {
 // Values are cut into blocks of 1024. Block b belongs to rank o, the (b mod p)-th of the p ranks. Let x_i be the values
 // of rank i, e_i its residual, and Q(v) the block v after encoding and decoding:
 //     i != o   v_i = x_i + e_i;   sends Q(v_i) to o;   e_i <- v_i - Q(v_i)
-//     o        v_o = x_o + e_o;   s = sum over all ranks, in rank order, of Q(v_i), but of v_o itself for i = o;
+//     o        v_o = x_o + e_o;   s = sum over all ranks, in rank order: Q(v_i) for i != o, and v_o itself;
 //              sends Q(s) to all;   e_o <- s - Q(s)
 //     all      take Q(s) as their values: the same bits on all ranks, and with all transports.
 // So Q(s) plus the new residuals equals sum x_i + sum e_i: nothing is lost.
@@ -111,9 +111,9 @@ enum class TextRoute { kAllToAll, kAllToFirst, kFirstToAll, kFirstToEach };
 // order.) If a peer is lost or a library fails, Pending::wait throws Error(kPeerLost) or Error(kResource).
 // One thread per rank calls a Transport. Counts may exceed 2^31.
 //
-// Values lie in host memory or in the memory of the attached device; the transport tells by the address. An operation
-// on values in a device's memory begins after all work that was enqueued on the device before the call. Once it is
-// done, later device work finds the result there. Values in a device's memory travel as follows:
+// Values lie in host memory or in the memory of the attached device; the transport knows which by the address. An
+// operation on values in a device's memory begins after all work that was enqueued on the device before the call. Once
+// it is done, later device work finds the result there. Values in a device's memory travel as follows:
 //     all but `nccl`           Through pinned host memory, in pieces; copies and messages overlap. The bits equal those
 //                              of an operation in host memory. Ranks may have devices of different kinds.
 //     mpi, mpi-flat            If MPI reports at run time that it is CUDA-aware, every rank has a GPU, and sums are in

@@ -38,7 +38,8 @@ struct DevicePlan {
 };
 
 // Chooses the devices of all ranks: all compute on GPUs, or all on the CPU. The result is the same on every rank. Each
-// rank takes the first GPU it sees that no lower rank of its host has taken.
+// rank takes, of the GPUs that it sees and can use, the first of those with the fewest ranks; with --share-gpu several
+// ranks may take one.
 // Throws Error:
 // - kResource: with --device cuda a rank has no GPU, or --gpu names one that eave cannot use;
 // - kUsage: ranks would share a GPU without --share-gpu, or an option has no effect.
