@@ -13,8 +13,6 @@
 #include "communicator/support/compression.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
-#include "eave/decorators.h"
-#include "eave/update_steps.h"
 
 namespace eave {
 namespace {

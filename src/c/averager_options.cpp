@@ -8,7 +8,6 @@
 #include "base/options/option_values.h"
 #include "base/options/spelling.h"
 #include "communicator/support/compression.h"
-#include "communicator/support/plugin.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
 #include "eave/optimizer.h"

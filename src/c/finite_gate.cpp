@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/divergence_text.h"
-#include "base/host.h"
 #include "base/options/number_text.h"
 #include "c/stderr_message.h"
 #include "eave/agreement.h"

@@ -9,8 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/files/input_file.h"
-#include "base/files/output_file.h"
 #include "base/options/number_text.h"
 #include "eave/check.h"
 

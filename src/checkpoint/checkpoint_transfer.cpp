@@ -1,13 +1,10 @@
 #include "checkpoint/checkpoint_transfer.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <exception>
 #include <memory>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "checkpoint/checkpoint_directory.h"

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <sstream>
-#include <string_view>
 #include <utility>
 
 #include "base/files/input_file.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
-#include <utility>
 
 #include "eave/check.h"
 #include "transport/threads/threads_job.h"

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstring>
 #include <map>
-#include <span>
 #include <utility>
 
 #include "base/host.h"

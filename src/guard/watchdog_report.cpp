@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "base/files/output_file.h"
 #include "base/options/number_text.h"

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "base/options/number_text.h"
 #include "device/operations.h"

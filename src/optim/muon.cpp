@@ -11,7 +11,6 @@
 
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
-#include "eave/check.h"
 #include "eave/device.h"
 #include "eave/optimizer.h"
 #include "eave/update_steps.h"

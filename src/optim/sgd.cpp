@@ -7,11 +7,9 @@
 // Nesterov's momentum steps by g' + mu v instead of v. The classical form is x <- x + w, w <- mu w - eta g'(x + mu w).
 // Here it is written for the look-ahead point y = x + mu w, and the parameters hold y. The iterate is x = y + eta mu v,
 // and a pull works on x: EAMSGD (Zhang, Choromanska, LeCun 2015, equations 5 and 6).
-#include <cmath>
 
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
-#include "eave/check.h"
 #include "eave/device.h"
 #include "eave/optimizer.h"
 #include "eave/update_steps.h"

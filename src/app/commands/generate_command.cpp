@@ -4,7 +4,6 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <limits>
 
 #include "app/commands/generation.h"
 #include "app/commands/text_printer.h"

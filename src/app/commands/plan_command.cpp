@@ -3,7 +3,6 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
-#include <optional>
 
 #include "app/commands/planned_network.h"
 #include "app/main/command_line.h"
@@ -12,7 +11,6 @@
 #include "app/main/plugins.h"
 #include "app/options/shared_options.h"
 #include "base/files/output_file.h"
-#include "base/files/user_path.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "base/options/spelling.h"

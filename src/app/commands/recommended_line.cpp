@@ -10,7 +10,6 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "communicator/support/plugin.h"
-#include "eave/check.h"
 #include "eave/communicator.h"
 #include "report/record/config.h"
 

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
-#include <string>
 #include <utility>
 
 #include "base/files/output_file.h"

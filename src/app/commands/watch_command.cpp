@@ -14,7 +14,6 @@
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
-#include "base/files/user_path.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "base/thread.h"

@@ -17,7 +17,6 @@
 #include "app/main/plugins.h"
 #include "app/main/rank_consistency.h"
 #include "app/options/option_sources.h"
-#include "app/options/shared_options.h"
 #include "app/run/run_settings.h"
 #include "base/files/directory_lock.h"
 #include "base/options/option_values.h"

@@ -6,7 +6,6 @@
 
 #include "app/main/launch.h"
 #include "app/run/run_settings.h"
-#include "base/options/option_values.h"
 #include "eave/check.h"
 #include "report/compare/tuned_options.h"
 #include "report/record/config.h"

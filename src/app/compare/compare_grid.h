@@ -1,7 +1,6 @@
 // Lists the runs of a comparison, and the options of each. Reads them from the options of `eave compare`.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>

@@ -6,7 +6,6 @@
 #include <map>
 #include <optional>
 
-#include "app/commands/report_runs.h"
 #include "app/compare/compare_runs.h"
 #include "app/main/launch.h"
 #include "base/files/file_errors.h"

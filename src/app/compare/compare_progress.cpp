@@ -4,7 +4,6 @@
 #include <cstdio>
 
 #include "base/options/number_text.h"
-#include "base/options/quantities.h"
 #include "base/printable.h"
 #include "report/record/metric.h"
 #include "report/text/terminal.h"

@@ -4,10 +4,8 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <sstream>
 
-#include "app/compare/compare_grid.h"
 #include "app/compare/program_launch.h"
 #include "app/main/launch.h"
 #include "app/main/plugins.h"

@@ -6,14 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <optional>
 
-#include "app/compare/compare_output.h"
 #include "app/main/launch.h"
 #include "base/files/output_file.h"
 #include "base/host.h"
 #include "base/options/option_values.h"
-#include "base/options/quantities.h"
 #include "base/printable.h"
 #include "eave/check.h"
 #include "report/read/run_reader.h"

@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 
 #include "app/doctor/doctor_probes.h"
 #include "app/main/machine.h"

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "app/doctor/doctor_probes.h"
-#include "app/main/machine.h"
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"

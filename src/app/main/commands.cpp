@@ -5,7 +5,6 @@
 #include <cstdio>
 
 #include "app/describe/help_formats.h"
-#include "app/main/command_line.h"
 #include "app/main/launch.h"
 #include "app/main/plugins.h"
 #include "eave/check.h"

@@ -4,10 +4,8 @@
 #include <cstdlib>
 #include <functional>
 #include <iomanip>
-#include <map>
 #include <sstream>
 
-#include "app/main/command_line.h"
 #include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdlib>
 #include <random>
 #include <utility>
@@ -7,7 +6,6 @@
 #include "app/options/shared_options.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
-#include "eave/check.h"
 #include "eave/decorators.h"
 #include "eave/job.h"
 

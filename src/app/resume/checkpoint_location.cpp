@@ -1,7 +1,6 @@
 #include "app/resume/checkpoint_location.h"
 
 #include <algorithm>
-#include <map>
 #include <system_error>
 
 #include "app/resume/resumption.h"

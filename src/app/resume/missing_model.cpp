@@ -1,7 +1,6 @@
 #include "app/resume/missing_model.h"
 
 #include <map>
-#include <string>
 #include <system_error>
 #include <vector>
 

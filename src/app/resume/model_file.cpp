@@ -5,18 +5,15 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
-#include <span>
 
 #include "app/resume/huggingface_model.h"
 #include "app/resume/missing_model.h"
 #include "base/formats/safetensors_parts.h"
 #include "base/hash.h"
 #include "eave/check.h"
-#include "nn/tensor_layout.h"
 
 namespace eave {
 namespace {

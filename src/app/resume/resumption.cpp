@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <map>
 #include <sstream>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "app/resume/checkpoint_location.h"
 #include "base/host.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
-#include "eave/agreement.h"
-#include "eave/check.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
 

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <string>
 #include <thread>
 #include <utility>
 
@@ -12,7 +11,6 @@
 #include "base/options/option_values.h"
 #include "base/printable.h"
 #include "eave/agreement.h"
-#include "eave/check.h"
 
 namespace eave {
 namespace {

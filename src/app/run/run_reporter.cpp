@@ -1,15 +1,10 @@
 #include "app/run/run_reporter.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <string>
-#include <vector>
 
-#include "app/main/machine.h"
 #include "base/options/number_text.h"
 #include "eave/agreement.h"
 #include "eave/job.h"
-#include "eave/transport.h"
 #include "report/record/summary.h"
 #include "report/text/terminal.h"
 

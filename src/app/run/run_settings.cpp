@@ -1,7 +1,6 @@
 #include "app/run/run_settings.h"
 
 #include <iterator>
-#include <set>
 #include <sstream>
 
 #include "base/formats/strict_json.h"

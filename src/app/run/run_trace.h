@@ -1,7 +1,6 @@
 // --trace: collects the spans of all ranks into one file.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <optional>
 
 #include "app/main/command_line.h"
 #include "base/options/number_text.h"

@@ -7,7 +7,6 @@
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "optim/common_settings.h"
-#include "report/text/report_tables.h"
 #include "report/text/terminal.h"
 #include "train/loop/consensus_average.h"
 

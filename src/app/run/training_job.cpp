@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "app/main/machine.h"
 #include "app/options/training_plan.h"
@@ -13,7 +12,6 @@
 #include "base/printable.h"
 #include "data/images/bad_images.h"
 #include "eave/compute.h"
-#include "eave/decorators.h"
 #include "report/text/terminal.h"
 #include "train/loop/consensus_average.h"
 #include "train/loop/step_gradient.h"

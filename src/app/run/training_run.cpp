@@ -1,7 +1,6 @@
 #include "app/run/training_run.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,7 +20,6 @@
 #include "app/run/training_job.h"
 #include "base/files/directory_lock.h"
 #include "base/files/output_file.h"
-#include "base/host.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/printable.h"

@@ -8,12 +8,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <thread>
-#include <utility>
 
 #include "base/files/file_errors.h"
 #include "base/files/input_file.h"

@@ -5,9 +5,7 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/files/file_errors.h"
 #include "base/files/user_path.h"

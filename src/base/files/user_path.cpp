@@ -13,9 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <string>
 #include <system_error>
-#include <vector>
 
 #include "base/files/file_errors.h"
 #include "base/files/input_file.h"

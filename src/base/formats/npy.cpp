@@ -1,6 +1,5 @@
 #include <bit>
 #include <string>
-#include <string_view>
 
 #include "base/files/output_file.h"
 #include "base/formats/safetensors.h"

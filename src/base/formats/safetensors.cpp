@@ -8,7 +8,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <string_view>
 
 #include "base/files/content_kind.h"
 #include "base/files/input_file.h"

@@ -1,7 +1,6 @@
 #include "base/formats/strict_json.h"
 
 #include <set>
-#include <vector>
 
 namespace eave {
 namespace {

@@ -1,5 +1,4 @@
 // Implements those functions of eave.h that record a run.
-#include <cmath>
 #include <memory>
 #include <string>
 

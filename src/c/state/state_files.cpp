@@ -4,14 +4,12 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <optional>
 #include <sstream>
 #include <thread>
 
 #include "base/files/file_errors.h"
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
-#include "base/host.h"
 #include "base/options/number_text.h"
 #include "c/stderr_message.h"
 #include "checkpoint/checkpoint_directory.h"

@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <utility>
 
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "communicator/support/compression.h"
-#include "eave/check.h"
 
 namespace eave {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <string>
 
 #include "base/options/number_text.h"
 #include "communicator/support/local_steps.h"

@@ -5,7 +5,6 @@
 #include "base/options/number_text.h"
 #include "communicator/elastic/easgd_settings.h"
 #include "communicator/support/local_steps.h"
-#include "eave/check.h"
 
 namespace eave {
 namespace {

@@ -41,7 +41,6 @@
 #include "communicator/support/reproducible.h"
 #include "communicator/support/sync_batch_norm.h"
 #include "eave/check.h"
-#include "eave/communicator.h"
 #include "eave/update_steps.h"
 
 namespace eave {

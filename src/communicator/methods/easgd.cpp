@@ -37,7 +37,6 @@
 #include "communicator/elastic/easgd_settings.h"
 #include "communicator/support/compression.h"
 #include "communicator/support/local_steps.h"
-#include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
 #include "eave/update_steps.h"

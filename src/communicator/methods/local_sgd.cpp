@@ -32,7 +32,6 @@
 #include "communicator/outer/worker_momentum.h"
 #include "communicator/support/local_steps.h"
 #include "communicator/support/weighted_mean.h"
-#include "eave/check.h"
 #include "eave/communicator.h"
 #include "eave/device.h"
 #include "eave/update_steps.h"

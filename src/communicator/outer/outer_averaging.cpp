@@ -1,9 +1,6 @@
 #include "communicator/outer/outer_averaging.h"
 
-#include <utility>
-
 #include "base/options/number_text.h"
-#include "communicator/support/local_steps.h"
 #include "communicator/support/weighted_mean.h"
 
 namespace eave {

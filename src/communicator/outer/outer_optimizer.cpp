@@ -1,7 +1,5 @@
 #include "communicator/outer/outer_optimizer.h"
 
-#include <algorithm>
-
 #include "eave/check.h"
 #include "eave/update_steps.h"
 

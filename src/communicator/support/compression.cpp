@@ -4,7 +4,6 @@
 #include <compare>
 #include <map>
 #include <span>
-#include <string>
 
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"

@@ -1,6 +1,5 @@
 #include "communicator/support/moving_average.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "base/options/number_text.h"

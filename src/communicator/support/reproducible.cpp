@@ -6,7 +6,6 @@
 #include "base/options/option_values.h"
 #include "communicator/support/compression.h"
 #include "communicator/support/sync_batch_norm.h"
-#include "eave/check.h"
 
 namespace eave {
 namespace {

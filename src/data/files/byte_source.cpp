@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <string_view>
 

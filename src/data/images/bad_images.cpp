@@ -8,13 +8,11 @@
 #include <set>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "base/hash.h"
 #include "base/printable.h"
 #include "data/files/byte_source.h"
 #include "data/images/image_file.h"
-#include "data/images/image_listing.h"
 #include "data/loading/thread_pool.h"
 #include "data/sets/image_folder.h"
 #include "eave/check.h"

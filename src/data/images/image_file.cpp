@@ -1,7 +1,6 @@
 #include "data/images/image_file.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 
 #include "base/options/number_text.h"

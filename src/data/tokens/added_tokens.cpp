@@ -3,7 +3,6 @@
 #include <unicode/uchar.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "data/tokens/utf8_character.h"
 

@@ -1,5 +1,4 @@
 // Which kind a tokenizer.json is of.
-#include <algorithm>
 
 #include "data/tokens/vocabulary_json.h"
 

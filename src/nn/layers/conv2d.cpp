@@ -1,5 +1,4 @@
 // Convolution of NHWC images. The layer absorbs a relu and a max-pool that follow it, so that all are one operation.
-#include <cmath>
 
 #include "nn/operation_layer.h"
 

@@ -1,5 +1,4 @@
 // y = x·W + b over all values of a sample, in the order in which they are stored: height, width, channel.
-#include <cmath>
 
 #include "nn/operation_layer.h"
 

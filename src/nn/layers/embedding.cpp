@@ -1,6 +1,5 @@
 // y = table[token] + positions[place]: a vector for each token of the data, and optionally one for each place in the
 // window (learned positions). The first layer of a model of text. A tied_output at the model's end borrows the table.
-#include "eave/check.h"
 #include "nn/operation_layer.h"
 
 namespace eave {

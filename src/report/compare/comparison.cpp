@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
-#include <tuple>
 
 #include "base/options/number_text.h"
 #include "eave/check.h"
 #include "report/compare/copies.h"
-#include "report/compare/rankings.h"
 #include "report/compare/significance.h"
 #include "report/compare/tuning.h"
 #include "report/record/config.h"

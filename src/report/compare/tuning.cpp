@@ -1,7 +1,6 @@
 #include "report/compare/tuning.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>

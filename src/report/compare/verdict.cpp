@@ -10,7 +10,6 @@
 #include "report/compare/lost_runs.h"
 #include "report/compare/number_style.h"
 #include "report/compare/rankings.h"
-#include "report/record/config.h"
 #include "report/record/metric.h"
 #include "report/text/terminal.h"
 

@@ -1,7 +1,6 @@
 // Ranks the methods of a plan, and says whether the plan can tell the first two apart.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

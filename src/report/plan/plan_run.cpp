@@ -1,7 +1,6 @@
 #include "report/plan/plan_run.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <utility>
 

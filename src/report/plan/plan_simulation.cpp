@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <random>
 #include <utility>
-#include <vector>
 
 #include "base/options/number_text.h"
 #include "eave/check.h"

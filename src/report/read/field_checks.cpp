@@ -2,10 +2,7 @@
 
 #include <array>
 #include <charconv>
-#include <cmath>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/options/number_text.h"
 #include "report/record/metric.h"

@@ -1,12 +1,9 @@
 #include "report/read/metrics_parser.h"
 
-#include <utility>
-
 #include "base/formats/strict_json.h"
 #include "base/options/number_text.h"
 #include "report/record/json.h"
 #include "report/record/json_fields.h"
-#include "report/record/metric.h"
 
 namespace eave {
 namespace {

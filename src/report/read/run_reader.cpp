@@ -6,7 +6,6 @@
 
 #include "base/formats/strict_json.h"
 #include "base/host.h"
-#include "eave/check.h"
 #include "report/read/field_checks.h"
 #include "report/read/line_reader.h"
 #include "report/read/metrics_consistency.h"

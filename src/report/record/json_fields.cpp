@@ -1,11 +1,7 @@
 #include "report/record/json_fields.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
-
-#include "base/formats/strict_json.h"
-#include "report/record/json.h"
 
 namespace eave {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "eave/check.h"
 #include "report/read/step_line.h"
 #include "report/record/json.h"
 #include "report/record/metric.h"

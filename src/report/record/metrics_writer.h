@@ -29,7 +29,6 @@
 // disk before the checkpoint is committed.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>

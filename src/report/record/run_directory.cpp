@@ -7,11 +7,9 @@
 #include <array>
 #include <cerrno>
 #include <ranges>
-#include <string>
 #include <system_error>
 #include <utility>
 #include <variant>
-#include <vector>
 
 #include "base/files/file_errors.h"
 #include "base/files/input_file.h"

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <utility>
 
 #include "base/host.h"
 #include "report/text/terminal.h"

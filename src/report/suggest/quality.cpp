@@ -3,7 +3,6 @@
 #include <map>
 
 #include "base/options/number_text.h"
-#include "base/options/quantities.h"
 #include "report/compare/significance.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"

@@ -1,6 +1,5 @@
 #include "report/text/progress.h"
 
-#include <array>
 #include <cmath>
 #include <cstdio>
 

@@ -3,7 +3,6 @@
 
 #include "base/options/number_text.h"
 #include "report/record/config.h"
-#include "report/record/metric.h"
 #include "report/text/report_tables.h"
 
 namespace eave {

@@ -8,7 +8,6 @@
 #include "base/options/quantities.h"
 #include "report/compare/number_style.h"
 #include "report/compare/scaling_table.h"
-#include "report/record/config.h"
 #include "report/record/metric.h"
 #include "report/record/summary.h"
 #include "report/text/terminal.h"

@@ -7,7 +7,6 @@
 #include "report/record/metric.h"
 #include "report/text/progress.h"
 #include "report/text/report_tables.h"
-#include "report/text/terminal.h"
 
 namespace eave {
 namespace {

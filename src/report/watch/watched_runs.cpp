@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <optional>
 #include <system_error>
 
 #include "base/files/directory_lock.h"

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "eave/agreement.h"
-#include "eave/check.h"
 #include "eave/trainer.h"
 #include "train/loop/statistics_mixture.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/divergence_text.h"
 #include "eave/agreement.h"
-#include "eave/update_steps.h"
 #include "guard/leave.h"
 #include "transport/core/operation.h"
 

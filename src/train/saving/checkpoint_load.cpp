@@ -4,7 +4,6 @@
 #include <set>
 
 #include "checkpoint/checkpoint_directory.h"
-#include "checkpoint/checkpoint_files.h"
 #include "checkpoint/checkpoint_transfer.h"
 #include "eave/agreement.h"
 #include "eave/check.h"

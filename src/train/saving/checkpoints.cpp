@@ -5,10 +5,8 @@
 #include <sstream>
 #include <utility>
 
-#include "base/files/output_file.h"
 #include "base/host.h"
 #include "base/thread.h"
-#include "checkpoint/checkpoint_transfer.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
 

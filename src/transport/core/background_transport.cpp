@@ -12,7 +12,6 @@
 #include "eave/agreement.h"
 #include "transport/core/backoff.h"
 #include "transport/core/text_routes.h"
-#include "transport/core/transport_base.h"
 
 namespace eave {
 

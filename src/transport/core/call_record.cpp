@@ -1,7 +1,6 @@
 #include "transport/core/call_record.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 #include "base/hash.h"

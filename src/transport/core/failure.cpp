@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
@@ -13,8 +12,6 @@
 
 #include "base/files/file_errors.h"
 #include "base/host.h"
-#include "base/printable.h"
-#include "eave/agreement.h"
 
 namespace eave {
 

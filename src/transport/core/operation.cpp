@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "eave/transport.h"
-
 namespace eave {
 
 void Operation::reuse(const Request& request) {

@@ -8,7 +8,6 @@
 
 #include <charconv>
 #include <climits>
-#include <cstdint>
 #include <cstring>
 #include <ctime>
 #include <random>

@@ -1,6 +1,5 @@
 #include "transport/core/text_routes.h"
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 

@@ -1,7 +1,6 @@
 #include "transport/job/job_timeouts.h"
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>

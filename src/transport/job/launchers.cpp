@@ -20,7 +20,6 @@
 
 #include "base/hash.h"
 #include "base/options/number_text.h"
-#include "eave/job.h"
 
 namespace eave {
 namespace {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
-#include <span>
 #include <utility>
 
 #include "eave/check.h"

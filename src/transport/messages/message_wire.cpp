@@ -1,8 +1,6 @@
 #include "transport/messages/message_wire.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
 #include <set>
 #include <thread>
 #include <utility>
@@ -10,7 +8,6 @@
 #include "transport/core/call_record.h"
 #include "transport/core/text_routes.h"
 #include "transport/core/transport_base.h"
-#include "transport/messages/chunk_sizes.h"
 
 namespace eave {
 namespace {

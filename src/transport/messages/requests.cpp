@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "eave/check.h"
-#include "transport/core/backoff.h"
 
 namespace eave {
 namespace {

@@ -4,7 +4,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -12,7 +11,6 @@
 #include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "eave/agreement.h"
 #include "eave/job.h"

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "transport/core/backoff.h"
 #include "transport/mpi/mpi_library.h"

@@ -1,7 +1,6 @@
 // The connections of one rank to all others, and the messages on them.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>

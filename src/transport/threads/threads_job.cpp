@@ -1,7 +1,6 @@
 #include "transport/threads/threads_job.h"
 
 #include <algorithm>
-#include <string>
 #include <thread>
 
 #include "base/thread.h"
