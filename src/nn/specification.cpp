@@ -1,10 +1,10 @@
 #include "nn/specification.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include "base/options/number_text.h"
+#include "base/options/quantities.h"
 #include "base/printable.h"
 #include "eave/check.h"
 #include "eave/options.h"
@@ -22,8 +22,8 @@ bool ends_layer(char c) { return c == ';' || c == ')' || c == '|'; }
 
 // Reads all of `text` as a number in [least, most]. False if it is none.
 bool read_count(std::string_view text, int least, int most, int& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value >= least && value <= most;
+  value = parse_number<int>(text).value_or(least - 1);
+  return value >= least && value <= most;
 }
 
 [[noreturn]] void fail_text(const std::string& what) {
@@ -193,12 +193,6 @@ std::string usage_of(const std::string& word) {
   return word;
 }
 
-// Reads all of `text` as a number. False if it is none.
-bool read_number(std::string_view text, float& value) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
 }  // namespace
 
 std::string LayerText::text() const {
@@ -244,11 +238,11 @@ int ArgumentReader::take_count(std::string_view name, int least, int most) {
 
 float ArgumentReader::take_fraction(std::string_view name) {
   const std::string& text = take(name);
-  float value = 0;
-  if (!read_number(text, value) || !(value >= 0 && value < 1)) {
+  const auto value = parse_number<float>(text);
+  if (!value || !(*value >= 0 && *value < 1)) {
     fail_layer(layer_, std::string(name) + " is a number from 0 to less than 1, not \"" + text + "\"");
   }
-  return value;
+  return *value;
 }
 
 void ArgumentReader::require_word(std::string_view word) {
@@ -259,12 +253,12 @@ void ArgumentReader::require_word(std::string_view word) {
 
 float ArgumentReader::take_number(std::string_view name, float least, float most) {
   const std::string& text = take(name);
-  float value = 0;
-  if (!read_number(text, value) || !(value >= least && value <= most)) {  // NaN is in no range
+  const auto value = parse_number<float>(text);
+  if (!value || !(*value >= least && *value <= most)) {  // NaN is in no range
     fail_layer(layer_, std::string(name) + " is a number from " + number_text(least) + " to " + number_text(most) +
                            ", not \"" + text + "\"");
   }
-  return value;
+  return *value;
 }
 
 ArgumentReader::Size ArgumentReader::take_size(std::string_view name) {

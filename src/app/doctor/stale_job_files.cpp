@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <ctime>
 #include <map>
@@ -14,6 +13,7 @@
 
 #include "app/doctor/doctor_probes.h"
 #include "base/host.h"
+#include "base/options/quantities.h"
 
 namespace eave {
 namespace {
@@ -80,9 +80,8 @@ void find_segments(const fs::path& directory, std::vector<std::string>& found) {
 }
 
 std::optional<long long> number_in(const std::string& text) {
-  long long number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && number > 0 ? std::optional(number) : std::nullopt;
+  const auto number = parse_number<long long>(text);
+  return number && *number > 0 ? number : std::nullopt;
 }
 
 // Whether no file in the directory is in use, even by a process that this one cannot see.

@@ -8,7 +8,6 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +18,7 @@
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
 #include "base/options/number_text.h"
+#include "base/options/quantities.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -60,9 +60,7 @@ std::optional<int> stream_in(const fs::path& path) {
   if (text == "/dev/stderr") return STDERR_FILENO;
   for (const std::string folder : {"/dev/fd/", "/proc/self/fd/"}) {
     if (!text.starts_with(folder)) continue;
-    int number = -1;
-    const auto [end, error] = std::from_chars(text.data() + folder.size(), text.data() + text.size(), number);
-    if (error == std::errc() && end == text.data() + text.size()) return number;
+    if (const auto number = parse_number<int>(std::string_view(text).substr(folder.size()))) return number;
   }
   return std::nullopt;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -42,15 +41,6 @@ std::string advice_on(std::string_view text) {
   if (text.front() == '+') return "; leave out the +";
   if (lower_case(text).find("0x") != std::string::npos) return "; the digits are decimal";
   return "";
-}
-
-// Reads all of `text` as a number.
-template <typename Number>
-std::optional<Number> whole_number(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 struct Quantity {
@@ -197,7 +187,7 @@ Reading<bool> read_flag(std::string_view text) {
 }
 
 Reading<std::int64_t> read_integer(std::string_view text) {
-  const auto number = whole_number<std::int64_t>(text);
+  const auto number = parse_number<std::int64_t>(text);
   if (number) return {number};
   const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
   const bool is_beyond = !digits.empty() && std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });

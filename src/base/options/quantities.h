@@ -2,10 +2,12 @@
 // lists and files use.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace eave {
 
@@ -24,6 +26,14 @@ inline constexpr const char* kTimeForms = "such as 50us, 5ms, 2s, 10m, 10min or 
 inline constexpr const char* kRateForms =
     "such as 100mbit, 10Gb/s, 10Gbps or 1.25GB/s: b/s, bps, bit, bits, bit/s and bits/s are bits, B/s and Bps are "
     "bytes per second; k or K, M, G, T count by 1000, Ki, Mi, Gi, Ti by 1024; letter case matters except in bit";
+
+// All of `text` as a number; nullopt if it is none, or too large for a Number.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
+}
 
 Reading<bool> read_flag(std::string_view text);  // on or off
 

@@ -1,9 +1,9 @@
 #include "c/run/run_settings.h"
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 
+#include "base/options/quantities.h"
 #include "eave/check.h"
 #include "report/record/config.h"
 
@@ -31,12 +31,10 @@ Config lines_of(const std::string& text) {
 std::int64_t count_in(const Config& config, const std::string& name, std::int64_t least, std::int64_t otherwise) {
   const auto found = config.find(name);
   if (found == config.end()) return otherwise;
-  const std::string& text = found->second;
-  std::int64_t value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < least)
-    refuse_setting(name + "=" + text + ": expected a whole number from " + std::to_string(least) + " up");
-  return value;
+  const auto value = parse_number<std::int64_t>(found->second);
+  if (!value || *value < least)
+    refuse_setting(name + "=" + found->second + ": expected a whole number from " + std::to_string(least) + " up");
+  return *value;
 }
 
 Metric metric_in(const Config& config) {

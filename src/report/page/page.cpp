@@ -5,6 +5,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "base/options/quantities.h"
 #include "eave/check.h"
 #include "report/compare/scaling_table.h"
 #include "report/page/page_data.h"
@@ -174,10 +175,8 @@ Json evaluations_to_json(const Points& points) {
 Json seed_of(const RunRecord& run) {
   const auto found = run.settings.find("seed");
   if (found == run.settings.end()) return nullptr;
-  std::int64_t seed = 0;
-  const std::string& text = found->second;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), seed);
-  return result.ec == std::errc{} && result.ptr == text.data() + text.size() ? Json(seed) : Json(cut(text));
+  const auto seed = parse_number<std::int64_t>(found->second);
+  return seed ? Json(*seed) : Json(cut(found->second));
 }
 
 Json runs_to_json(const Comparison& comparison) {

@@ -1,10 +1,10 @@
 #include "report/record/config.h"
 
-#include <charconv>
 
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
 #include "base/formats/strict_json.h"
+#include "base/options/quantities.h"
 #include "eave/check.h"
 #include "report/record/json.h"
 #include "report/record/json_fields.h"
@@ -40,10 +40,7 @@ std::string setting_in(const std::map<std::string, std::string>& config, const s
 }
 
 double number_in(const std::map<std::string, std::string>& config, const std::string& name) {
-  const std::string text = setting_in(config, name);
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? number : 0;
+  return parse_number<double>(setting_in(config, name)).value_or(0);
 }
 
 std::optional<std::pair<std::string, std::string>> budget_without_epochs(

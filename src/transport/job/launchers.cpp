@@ -8,10 +8,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -20,6 +18,7 @@
 
 #include "base/hash.h"
 #include "base/options/number_text.h"
+#include "base/options/quantities.h"
 
 namespace eave {
 namespace {
@@ -67,10 +66,8 @@ bool is_meeting_named() { return std::getenv("EAVE_MEET") != nullptr; }
 std::optional<int> number_in(const char* variable) {
   const char* const text = variable ? std::getenv(variable) : nullptr;
   if (!text) return std::nullopt;
-  int number = 0;
-  const auto [end, error] = std::from_chars(text, text + std::strlen(text), number);
-  if (error != std::errc{} || *end != '\0' || number < 0) return std::nullopt;
-  return number;
+  const auto number = parse_number<int>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 // An MPI launcher is recognised by either variable. Variables of other launchers may stand in any environment, so both
