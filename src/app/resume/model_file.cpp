@@ -1,8 +1,6 @@
 #include "app/resume/model_file.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -13,6 +11,7 @@
 #include "app/resume/missing_model.h"
 #include "base/formats/safetensors_parts.h"
 #include "base/hash.h"
+#include "base/options/number_text.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -204,10 +203,7 @@ std::string text_of_names(const std::vector<std::string>& class_names) {
 std::string text_of_input(std::span<const float> mean, std::span<const float> deviation) {
   const auto listed = [](std::span<const float> values) {
     std::string text;
-    for (const float value : values) {
-      std::array<char, 32> number{};
-      text += " " + std::string(number.data(), std::to_chars(number.data(), number.data() + number.size(), value).ptr);
-    }
+    for (const float value : values) text += " " + shortest_text(value);
     return text;
   };
   return "(pixel / 255 - mean) / deviation; mean" + listed(mean) + "; deviation" + listed(deviation);

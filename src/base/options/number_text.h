@@ -12,11 +12,18 @@
 
 namespace eave {
 
-// Up to six significant digits, without trailing zeros.
-inline std::string number_text(double value) {
+// Up to `digits` significant digits, without trailing zeros.
+inline std::string number_text(double value, int digits = 6) {
   std::array<char, 32> text{};
-  const auto result = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 6);
+  const auto result = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, digits);
   return {text.data(), result.ptr};
+}
+
+// As many digits as it takes to read back the same number: 1.0000001.
+template <typename Number>
+std::string shortest_text(Number value) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
 // The shortest text that is read as the same float: number_text() if that is one, as in 500000, else 1234567 or
@@ -25,9 +32,7 @@ inline std::string exact_text(float value) {
   const std::string usual = number_text(double{value});
   float read = 0;
   std::from_chars(usual.data(), usual.data() + usual.size(), read);
-  if (read == value) return usual;
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+  return read == value ? usual : shortest_text(value);
 }
 
 // "1 host", "2 hosts"

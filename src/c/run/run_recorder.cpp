@@ -1,8 +1,6 @@
 #include "c/run/run_recorder.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -34,12 +32,6 @@ RankFacts facts_from(const std::string& text) {
 // The description without its warnings.
 std::string equation_in(const std::string& description) {
   return description.substr(0, description.find("\nwarning: "));
-}
-
-// With as many digits as it takes to read back the same number: 1.0000001.
-std::string shortest_text(double value) {
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
 // `whose`: the end of the name of the score.

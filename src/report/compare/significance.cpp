@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <numeric>
+
+#include "base/options/number_text.h"
 
 namespace eave {
 namespace {
@@ -28,7 +29,7 @@ struct Moments {
 Moments moments_of(const std::vector<double>& values, double least) {
   Moments moments;
   moments.n = static_cast<double>(values.size());
-  moments.mean = std::accumulate(values.begin(), values.end(), 0.0) / moments.n;
+  moments.mean = mean_of(values);
   for (const double value : values) moments.variance += (value - moments.mean) * (value - moments.mean);
   moments.variance = moments.n > 1 ? std::max(moments.variance / (moments.n - 1), least) : 0;
   return moments;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <numeric>
 
+#include "base/options/number_text.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -20,13 +20,9 @@ using StudentsT =
 
 constexpr double kTail = 0.025;  // on each side of a 95 % interval
 
-double average_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 // With divisor n - 1.
 double deviation_of(const std::vector<double>& values) {
-  const double mean = average_of(values);
+  const double mean = mean_of(values);
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   return std::sqrt(squares / static_cast<double>(values.size() - 1));
@@ -75,13 +71,13 @@ Estimate estimate(const std::vector<double>& values, ValueRange range) {
   Estimate result;
   result.n = values.size();
   result.values = values;
-  result.mean = average_of(values);
+  result.mean = mean_of(values);
   if (result.n == 1) return result;
   result.deviation = deviation_of(values);
   const bool is_above_zero = range != ValueRange::kAny && range != ValueRange::kShare;
   if (is_above_zero && are_positive(values) && result.deviation > 0) {
     const std::vector<double> logarithms = logarithms_of(values);
-    if (range == ValueRange::kPositive) result.mean = std::exp(average_of(logarithms));
+    if (range == ValueRange::kPositive) result.mean = std::exp(mean_of(logarithms));
     const double factor = std::exp(std::min(half_width(logarithms), kWidestLogarithm));
     // The interval of exp(loss) is exp of the loss's, of which the part below a loss of 0 is impossible.
     const double least = range == ValueRange::kFromOne ? std::min(1.0, result.mean) : 0;

@@ -1,7 +1,6 @@
 #include "report/read/field_checks.h"
 
 #include <array>
-#include <charconv>
 #include <string_view>
 
 #include "base/options/number_text.h"
@@ -148,11 +147,8 @@ void check_at(const FieldRange& range, std::string_view path, const Json& value)
 
 // Formats a number with six digits, or with all digits if six would make two different numbers look equal.
 std::string digits(double value, double other) {
-  std::string text = number_text(value);
-  if (value == other || text != number_text(other)) return text;
-  std::array<char, 32> all{};
-  const auto result = std::to_chars(all.data(), all.data() + all.size(), value);
-  return {all.data(), result.ptr};
+  const std::string text = number_text(value);
+  return value == other || text != number_text(other) ? text : shortest_text(value);
 }
 
 [[noreturn]] void contradict(const char* field, double value, const char* relation, double other, const char* why) {

@@ -8,12 +8,7 @@
 namespace eave {
 namespace {
 
-std::string csv_number(double value) {
-  if (!std::isfinite(value)) return "";
-  std::array<char, 32> text{};
-  return {text.data(),
-          std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 10).ptr};
-}
+std::string csv_number(double value) { return std::isfinite(value) ? number_text(value, 10) : ""; }
 
 struct NamedEstimate {
   const char* name;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <numeric>
 
+#include "base/options/number_text.h"
 #include "eave/agreement.h"
 #include "eave/trainer.h"
 #include "guard/rank_progress.h"
@@ -121,8 +121,7 @@ std::optional<double> bits_per_byte(const DataSplit& data, double loss) {
 std::vector<double> range_of(const Rows& rows) {
   std::vector<double> all;
   for (const std::vector<double>& row : rows) all.insert(all.end(), row.begin(), row.end());
-  return {*std::ranges::min_element(all), *std::ranges::max_element(all),
-          std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size())};
+  return {std::ranges::min(all), std::ranges::max(all), mean_of(all)};
 }
 
 void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationRecord& record) {
