@@ -1,6 +1,5 @@
 #include "report/record/config.h"
 
-
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
 #include "base/formats/strict_json.h"

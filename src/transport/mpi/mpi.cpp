@@ -3,16 +3,10 @@
 #include "transport/mpi/mpi_job.h"
 
 namespace eave {
-namespace {
-
-constexpr const char* kMpi = "mpi";
-
-int run_mpi(int, const std::function<void(Transport&)>& body) { return run_mpi_job(body, {.name = kMpi}); }
-
-}  // namespace
 
 TransportKind describe_transport_mpi() {
-  return {kMpi, "ranks started by mpirun or srun; they sum within each host first, then between hosts", true, run_mpi};
+  return {"mpi", "ranks started by mpirun or srun; they sum within each host first, then between hosts", true,
+          [](int, const auto& body) { return run_mpi_job(body, {.name = "mpi"}); }};
 }
 
 }  // namespace eave

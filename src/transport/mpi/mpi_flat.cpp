@@ -3,18 +3,10 @@
 #include "transport/mpi/mpi_job.h"
 
 namespace eave {
-namespace {
-
-constexpr const char* kMpiFlat = "mpi-flat";
-
-int run_mpi_flat(int, const std::function<void(Transport&)>& body) {
-  return run_mpi_job(body, {.name = kMpiFlat, .sums_by_host = false});
-}
-
-}  // namespace
 
 TransportKind describe_transport_mpi_flat() {
-  return {kMpiFlat, "as mpi, but ranks sum in rank order, regardless of their hosts", true, run_mpi_flat};
+  return {"mpi-flat", "as mpi, but ranks sum in rank order, regardless of their hosts", true,
+          [](int, const auto& body) { return run_mpi_job(body, {.name = "mpi-flat", .sums_by_host = false}); }};
 }
 
 }  // namespace eave

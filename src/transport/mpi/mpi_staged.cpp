@@ -3,18 +3,10 @@
 #include "transport/mpi/mpi_job.h"
 
 namespace eave {
-namespace {
-
-constexpr const char* kMpiStaged = "mpi-staged";
-
-int run_mpi_staged(int, const std::function<void(Transport&)>& body) {
-  return run_mpi_job(body, {.name = kMpiStaged, .gpu_messages = false});
-}
-
-}  // namespace
 
 TransportKind describe_transport_mpi_staged() {
-  return {kMpiStaged, "as mpi, but GPUs never send to GPUs directly, even if MPI is CUDA-aware", true, run_mpi_staged};
+  return {"mpi-staged", "as mpi, but GPUs never send to GPUs directly, even if MPI is CUDA-aware", true,
+          [](int, const auto& body) { return run_mpi_job(body, {.name = "mpi-staged", .gpu_messages = false}); }};
 }
 
 }  // namespace eave

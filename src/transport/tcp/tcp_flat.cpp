@@ -3,21 +3,12 @@
 #include "transport/tcp/tcp_job.h"
 
 namespace eave {
-namespace {
-
-constexpr const char* kTcpFlat = "tcp-flat";
-
-int run_tcp_flat(int, const std::function<void(Transport&)>& body) {
-  return run_tcp_job(body, {.name = kTcpFlat, .sums_by_host = false});
-}
-
-}  // namespace
 
 TransportKind describe_transport_tcp_flat() {
-  return {.name = kTcpFlat,
+  return {.name = "tcp-flat",
           .summary = "as tcp, but ranks sum in rank order, regardless of their hosts",
           .is_launched = true,
-          .run = run_tcp_flat,
+          .run = [](int, const auto& body) { return run_tcp_job(body, {.name = "tcp-flat", .sums_by_host = false}); },
           .meets = true};
 }
 
