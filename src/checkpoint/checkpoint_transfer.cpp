@@ -1,6 +1,5 @@
 #include "checkpoint/checkpoint_transfer.h"
 
-#include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <exception>
@@ -48,11 +47,10 @@ class SendingRounds {
 };
 
 // A file whose bytes go to rank 0. Rank 0 creates, flushes and closes the real file, and reports failures.
-class SentFile final : public FileCalls {
+class SentFile final : public SingleFileCalls {
  public:
   SentFile(SendingRounds& rounds, std::size_t most) : rounds_(rounds), most_(most) {}
 
-  int create(const OutputPath&, Existing) override { return 0; }
   std::ptrdiff_t write(int, std::string_view bytes) override {
     if (rounds_.are_over()) return static_cast<std::ptrdiff_t>(bytes.size());  // rank 0 has failed and takes no more
     bytes = bytes.substr(0, most_ - waiting_.size());
@@ -64,17 +62,8 @@ class SentFile final : public FileCalls {
     if (!waiting_.empty() && !rounds_.are_over()) send();
     return 0;
   }
-  int close(int) override { return 0; }
-  int open_directory(const OutputFolder&) override { return refuse(); }
-  int make_directory(const OutputPath&) override { return refuse(); }
-  int rename(const OutputPath&, const OutputPath&) override { return refuse(); }
-  int remove(const OutputPath&) override { return refuse(); }
 
  private:
-  static int refuse() {
-    errno = ENOSYS;
-    return -1;
-  }
   void send() {
     rounds_.next(waiting_);
     waiting_.clear();

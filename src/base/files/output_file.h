@@ -1,6 +1,7 @@
 // Writes files and directories so that they are on the disk when a call returns. Errors say which file failed and why.
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <filesystem>
 #include <string>
@@ -32,6 +33,24 @@ class FileCalls {
   virtual int make_directory(const OutputPath& path) = 0;
   virtual int rename(const OutputPath& from, const OutputPath& to) = 0;
   virtual int remove(const OutputPath& path) = 0;  // a file or an empty directory
+};
+
+// The calls of a single file that lies in no directory.
+class SingleFileCalls : public FileCalls {
+ public:
+  int create(const OutputPath&, Existing) override { return 0; }
+  int flush(int) override { return 0; }
+  int close(int) override { return 0; }
+  int open_directory(const OutputFolder&) override { return refuse(); }
+  int make_directory(const OutputPath&) override { return refuse(); }
+  int rename(const OutputPath&, const OutputPath&) override { return refuse(); }
+  int remove(const OutputPath&) override { return refuse(); }
+
+ private:
+  static int refuse() {
+    errno = ENOSYS;
+    return -1;
+  }
 };
 
 FileCalls& system_file_calls();

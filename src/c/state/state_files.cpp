@@ -1,7 +1,6 @@
 #include "c/state/state_files.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <sstream>
@@ -34,27 +33,14 @@ struct Prelude {
 constexpr std::size_t kPrelude = sizeof(Prelude);
 
 // A file that is written into memory.
-class MemoryFile final : public FileCalls {
+class MemoryFile final : public SingleFileCalls {
  public:
-  int create(const OutputPath&, Existing) override { return 0; }
   std::ptrdiff_t write(int, std::string_view bytes) override {
     content += bytes;
     return static_cast<std::ptrdiff_t>(bytes.size());
   }
-  int flush(int) override { return 0; }
-  int close(int) override { return 0; }
-  int open_directory(const OutputFolder&) override { return refuse(); }
-  int make_directory(const OutputPath&) override { return refuse(); }
-  int rename(const OutputPath&, const OutputPath&) override { return refuse(); }
-  int remove(const OutputPath&) override { return refuse(); }
 
   std::string content;
-
- private:
-  static int refuse() {
-    errno = ENOSYS;
-    return -1;
-  }
 };
 
 class MemoryStream final : public ByteStream {
