@@ -137,15 +137,7 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
   runs.look_at_output();
   std::optional<Leaving> leaving;
   agree(job, [&] { leaving.emplace(job, output.string()); });
-  runs.run(grid.first_cells(), grid.count());
-  for (int i = 0; i < kMostWidenings && own.flag("widen"); ++i) {
-    const std::vector<const std::string*> chosen = runs.choose_rates();
-    const std::vector<OptionStep> steps = own.has("part") ? std::vector<OptionStep>() : runs.choose_steps(chosen);
-    const std::vector<Cell> cells = widen(grid, chosen, steps);
-    if (cells.empty()) break;
-    runs.run(cells, grid.count());
-  }
-  runs.run(grid.further_cells(runs.choose_rates()), grid.count());
+  run_all(runs, grid, own);
   leaving.reset();  // the rest takes only a moment
   agree(job, [&] {
     if (job.rank() == 0) tell_results(own, words);

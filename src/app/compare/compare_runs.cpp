@@ -221,8 +221,6 @@ void CompareRuns::look_at_output() {
         ": the runs go one after another, not side by side"});
 }
 
-std::string CompareRuns::from_first(const std::string& text) { return job_.broadcast_text(text); }
-
 std::optional<RunRecord> CompareRuns::kept_run(const Cell& cell) const {
   const std::filesystem::path directory = output_ / cell.name;
   if (!has_results(directory)) return std::nullopt;
@@ -255,9 +253,9 @@ std::vector<std::size_t> CompareRuns::left_of(const std::vector<Cell>& cells) {
       }
     }
   });
-  for (const std::size_t i : numbers_in(from_first(known)))
+  for (const std::size_t i : numbers_in(job_.broadcast_text(known)))
     inputs_.require_same(job_, hosts_, parse(cells[i], {}), is_first() ? &kept.at(i) : nullptr);
-  return numbers_in(from_first(left));
+  return numbers_in(job_.broadcast_text(left));
 }
 
 // Carries out the runs, or trials of so many steps, at the same time, each in its own block of ranks.
@@ -329,7 +327,7 @@ std::vector<const std::string*> CompareRuns::choose_rates() {
     for (std::size_t group = 0; group < grid_.groups.size() && is_first(); ++group)
       text += std::to_string(best_rate(grid_, group, output_)) + " ";
   });
-  std::istringstream numbers(from_first(text));
+  std::istringstream numbers(job_.broadcast_text(text));
   std::vector<const std::string*> chosen;
   for (const RunGroup& group : grid_.groups) {
     int number = -1;
@@ -344,7 +342,7 @@ std::vector<OptionStep> CompareRuns::choose_steps(const std::vector<const std::s
   agree(job_, [&] {
     if (is_first()) text = text_of(option_steps(grid_, chosen, output_));
   });
-  return steps_in(from_first(text));
+  return steps_in(job_.broadcast_text(text));
 }
 
 }  // namespace eave

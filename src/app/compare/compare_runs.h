@@ -59,7 +59,6 @@ class CompareRuns {
   OptionValues parse(const Cell& cell, const std::vector<std::string>& more) const;
   std::vector<std::string> outputs_of(const Cell& cell) const;
   bool is_first() const { return job_.rank() == 0; }
-  std::string from_first(const std::string& text);
   std::optional<RunRecord> kept_run(const Cell& cell) const;
   std::vector<std::size_t> left_of(const std::vector<Cell>& cells);
   std::vector<CellOutcome> run_together(const std::vector<Cell>& cells, std::int64_t trial_steps = 0);

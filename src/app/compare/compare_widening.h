@@ -38,4 +38,19 @@ std::vector<OptionStep> steps_in(const std::string& text);
 std::vector<Cell> widen(Grid& grid, const std::vector<const std::string*>& chosen,
                         const std::vector<OptionStep>& steps);
 
+// Carries out a comparison by its CompareRuns or ProgramRuns: each group's rates with the first seed, what --widen
+// adds, and the other seeds at the chosen rates.
+template <class Runs>
+void run_all(Runs& runs, Grid& grid, const OptionValues& own) {
+  runs.run(grid.first_cells(), grid.count());
+  for (int i = 0; i < kMostWidenings && own.flag("widen"); ++i) {
+    const std::vector<const std::string*> chosen = runs.choose_rates();
+    const std::vector<OptionStep> steps = own.has("part") ? std::vector<OptionStep>() : runs.choose_steps(chosen);
+    const std::vector<Cell> cells = widen(grid, chosen, steps);
+    if (cells.empty()) break;
+    runs.run(cells, grid.count());
+  }
+  runs.run(grid.further_cells(runs.choose_rates()), grid.count());
+}
+
 }  // namespace eave

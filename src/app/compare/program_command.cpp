@@ -37,15 +37,7 @@ void compare(const OptionValues& own, Grid& grid, const char* const* environment
   if (own.flag("dry-run")) return runs.show(grid.first_cells());
   const std::unique_ptr<DirectoryLock> lock = lock_output(own);
   prepare_output(own, grid.settings, [&](const std::filesystem::path& run) { return runs.keeps(run); });
-  runs.run(grid.first_cells(), grid.count());
-  for (int i = 0; i < kMostWidenings && own.flag("widen"); ++i) {
-    const std::vector<const std::string*> chosen = runs.choose_rates();
-    const std::vector<OptionStep> steps = own.has("part") ? std::vector<OptionStep>() : runs.choose_steps(chosen);
-    const std::vector<Cell> cells = widen(grid, chosen, steps);
-    if (cells.empty()) break;
-    runs.run(cells, grid.count());
-  }
-  runs.run(grid.further_cells(runs.choose_rates()), grid.count());
+  run_all(runs, grid, own);
   tell_results(own, words);
 }
 
