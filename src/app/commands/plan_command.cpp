@@ -60,14 +60,7 @@ struct PlanRequest {
 std::vector<int> ranks_in(const OptionValues& values) { return integers_of(values, "ranks", 1, 1 << 16); }
 
 PlanMethod method_of(const std::string& name, const OptionValues& values) {
-  const CommunicatorKind* const kind = find_method(name);
-  if (!kind || kind->traits.only_one_rank) {
-    const std::vector<std::string> known = planned_names();
-    refuse_option(
-        values, "communicators",
-        "'" + name + "' cannot be planned; expected some of " + comma_list(known) + did_you_mean(name, known));
-  }
-  PlanMethod method{.name = name, .pattern = kind->traits.exchanges};
+  PlanMethod method{.name = name, .pattern = planned_method(values, name).traits.exchanges};
   if (method.pattern == ExchangePattern::kRequests)
     method.center_ranks = static_cast<int>(values.integer("center-ranks", 0, 1 << 16));
   return method;

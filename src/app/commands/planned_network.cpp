@@ -4,6 +4,7 @@
 
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
+#include "base/options/spelling.h"
 #include "eave/check.h"
 #include "report/record/config.h"
 
@@ -50,6 +51,14 @@ std::string describe_plugin_left_out(const std::map<std::string, std::string>& s
 const CommunicatorKind* find_method(const std::string& name) {
   const auto found = std::ranges::find(communicator_kinds(), name, &CommunicatorKind::name);
   return found == communicator_kinds().end() ? nullptr : &*found;
+}
+
+const CommunicatorKind& planned_method(const OptionValues& values, const std::string& name) {
+  const CommunicatorKind* const kind = find_method(name);
+  if (kind && !kind->traits.only_one_rank) return *kind;
+  const std::vector<std::string> known = planned_names();
+  refuse_option(values, "communicators",
+                "'" + name + "' cannot be planned; expected some of " + comma_list(known) + did_you_mean(name, known));
 }
 
 std::optional<ExchangePattern> exchange_pattern_of(const std::string& communicator) {

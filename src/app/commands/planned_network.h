@@ -14,6 +14,8 @@ namespace eave {
 // Methods of one rank only are not planned: there is nobody to exchange with.
 std::vector<std::string> planned_names();
 const CommunicatorKind* find_method(const std::string& name);  // nullptr if there is none
+// A method of --communicators. Throws Error(kUsage) if it cannot be planned.
+const CommunicatorKind& planned_method(const OptionValues& values, const std::string& name);
 // A warning if a plug-in brought the run's method, and the method is not among `planned`; else "". `settings`: the
 // run's.
 std::string describe_plugin_left_out(const std::map<std::string, std::string>& settings,

@@ -12,7 +12,6 @@
 #include "app/options/shared_options.h"
 #include "base/files/output_file.h"
 #include "base/options/option_values.h"
-#include "base/options/spelling.h"
 #include "eave/check.h"
 #include "report/plan/plan_network.h"
 #include "report/record/config.h"
@@ -61,12 +60,8 @@ SuggestRequest read_suggest_request(const CommandLine& line, const std::vector<s
   SuggestRequest request{paths, values, {"allreduce"}};
   require_loaded(request.values);
   check_output_options(request.values, {"json"});
-  const std::vector<std::string> known = planned_names();
   for (const std::string& name : list_of(request.values, "communicators")) {
-    if (std::ranges::find(known, name) == known.end())
-      refuse_option(
-          request.values, "communicators",
-          "'" + name + "' cannot be planned; expected some of " + comma_list(known) + did_you_mean(name, known));
+    planned_method(request.values, name);
     if (name != "allreduce") request.methods.push_back(name);
   }
   if (request.values.has("ranks")) request.values.integer("ranks", 1, 1 << 16);
