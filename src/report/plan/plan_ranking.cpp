@@ -7,8 +7,8 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "report/plan/plan_simulation.h"
-#include "report/text/report_tables.h"
 #include "report/text/terminal.h"
+#include "report/text/text_table.h"
 
 namespace eave {
 namespace {

@@ -15,6 +15,7 @@
 #include "report/record/json_fields.h"
 #include "report/record/metric.h"
 #include "report/text/terminal.h"
+#include "report/text/text_table.h"
 
 namespace eave {
 namespace {
@@ -262,8 +263,6 @@ std::string score_cell(const RunSummary& row, const std::string& title) {
                          : score_text(last.metric, last.center.accuracy);
 }
 
-using Cells = std::vector<std::string>;
-
 // A billion tokens would be wider than the table can hold.
 std::string count_of_tokens(std::int64_t tokens) {
   constexpr double kMega = 1e6, kGiga = 1e9;
@@ -272,8 +271,8 @@ std::string count_of_tokens(std::int64_t tokens) {
   return count < 100 * kGiga ? format("%.1fM", count / kMega) : format("%.1fG", count / kGiga);
 }
 
-Cells cells_of(const RunSummary& row, const std::string& title, bool has_tokens) {
-  return {printable(row.communicator),
+std::vector<std::string> cells_of(const RunSummary& row, const std::string& title, bool has_tokens) {
+  return {row.communicator,
           std::to_string(row.ranks),
           score_cell(row, title),
           std::to_string(row.steps),
@@ -285,14 +284,6 @@ Cells cells_of(const RunSummary& row, const std::string& title, bool has_tokens)
           format("%.1f %%", 100 * row.waiting_share)};
 }
 
-// Aligns the first column to the left, the others to the right.
-std::string aligned(const Cells& cells, const std::vector<std::size_t>& widths) {
-  const auto blanks = [&](std::size_t i) { return std::string(widths[i] - count_characters(cells[i]), ' '); };
-  std::string line = cells[0] + blanks(0);
-  for (std::size_t i = 1; i < cells.size(); ++i) line += "  " + blanks(i) + cells[i];
-  return line + "\n";
-}
-
 }  // namespace
 
 // At most 100 columns wide, unless runs have more than a hundred thousand steps and ten million samples.
@@ -300,18 +291,12 @@ std::string summary_table(const std::vector<RunSummary>& summaries) {
   const std::string title = score_title(summaries);
   const bool has_tokens = !summaries.empty() && std::ranges::all_of(summaries, &RunSummary::tokens);
   const std::string unit = has_tokens ? "tokens" : "samples";
-  std::vector<Cells> lines = {
-      {"method", "ranks", title, "steps", unit, "epochs", "seconds", unit + "/s", "bytes/rank", "waiting"}};
-  for (const RunSummary& row : summaries) lines.push_back(cells_of(row, title, has_tokens));
-  std::vector<std::size_t> widths(lines[0].size());
-  for (const Cells& line : lines) {
-    for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], count_characters(line[i]));
-  }
-  Cells rule;
-  for (const std::size_t width : widths) rule.emplace_back(width, '-');
-  std::string table = aligned(lines[0], widths) + aligned(rule, widths);
-  for (std::size_t i = 1; i < lines.size(); ++i) table += aligned(lines[i], widths);
-  return table;
+  TextTable table{{"method", "ranks", title, "steps", unit, "epochs", "seconds", unit + "/s", "bytes/rank", "waiting"},
+                  {},
+                  1,
+                  "  "};
+  for (const RunSummary& row : summaries) table.rows.push_back(cells_of(row, title, has_tokens));
+  return to_text(table);
 }
 
 namespace {

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "base/printable.h"
 #include "report/compare/comparison.h"
+#include "report/text/text_table.h"
 
 namespace eave {
 
@@ -22,18 +22,5 @@ std::string runs_csv(const Comparison& comparison);
 
 // One row per evaluation of each run, and one per point of its curve of training losses (at most 200 per run).
 std::string metrics_csv(const Comparison& comparison);
-
-struct TextTable {
-  std::vector<std::string> titles;
-  std::vector<std::vector<std::string>> rows;  // each as long as titles
-  std::size_t texts = 1;                       // number of columns on the left that hold text; the others hold numbers
-};
-
-// Aligns columns under their titles, text to the left and numbers to the right. "" if there are no rows.
-std::string to_text(const TextTable& table);
-
-// Writes RFC 4180 with the titles as first line. Text that a spreadsheet would take for a formula gets an apostrophe in
-// front.
-std::string to_csv(const TextTable& table);
 
 }  // namespace eave

@@ -1,12 +1,12 @@
+#include "report/text/text_table.h"
+
 #include <algorithm>
 
-#include "report/text/report_tables.h"
+#include "base/printable.h"
 #include "report/text/terminal.h"
 
 namespace eave {
 namespace {
-
-constexpr const char* kGap = "   ";
 
 std::vector<std::size_t> widths_of(const TextTable& table) {
   std::vector<std::size_t> widths;
@@ -17,12 +17,13 @@ std::vector<std::size_t> widths_of(const TextTable& table) {
   return widths;
 }
 
-std::string to_line(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths, std::size_t texts) {
+std::string to_line(const TextTable& table, const std::vector<std::string>& cells,
+                    const std::vector<std::size_t>& widths) {
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const std::string cell = printable(cells[i]);
     const std::string blanks(widths[i] - count_characters(cell), ' ');
-    line += (i == 0 ? "" : kGap) + (i < texts ? cell + blanks : blanks + cell);
+    line += (i == 0 ? "" : table.gap) + (i < table.texts ? cell + blanks : blanks + cell);
   }
   return line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
 }
@@ -44,8 +45,8 @@ std::string to_text(const TextTable& table) {
   const std::vector<std::size_t> widths = widths_of(table);
   std::vector<std::string> rule;
   for (const std::size_t each : widths) rule.emplace_back(each, '-');
-  std::string text = to_line(table.titles, widths, table.texts) + to_line(rule, widths, table.texts);
-  for (const auto& row : table.rows) text += to_line(row, widths, table.texts);
+  std::string text = to_line(table, table.titles, widths) + to_line(table, rule, widths);
+  for (const auto& row : table.rows) text += to_line(table, row, widths);
   return text;
 }
 
