@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/options/option_values.h"
+#include "base/options/spelling.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -113,11 +114,8 @@ Words launch_command(const ProgramLauncher& launcher, int ranks, const Settings&
 
 std::string shell_text(const Words& words) {
   std::string text;
-  for (const std::string& word : words) {
-    std::string quoted = word;
-    for (std::size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4) quoted.replace(at, 1, "'\\''");
-    text += (text.empty() ? "" : " ") + (needs_quotes(word) ? "'" + quoted + "'" : word);
-  }
+  for (const std::string& word : words)
+    text += (text.empty() ? "" : " ") + (needs_quotes(word) ? shell_quoted(word) : word);
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "app/describe/help_formats.h"
+#include "base/options/spelling.h"
 
 namespace eave {
 namespace {
@@ -75,22 +76,16 @@ void add_value(std::map<std::string, std::string>& patterns, const std::string& 
   known += (known.empty() ? "" : " | ") + pattern;
 }
 
-std::string zsh_quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char character : text) result += character == '\'' ? std::string("'\\''") : std::string(1, character);
-  return result + "'";
-}
-
 // Formats an option as --batch=[help]:batch:action.
 std::string argument(const ShellOption& option) {
   std::string text = "--" + option.name;
   const bool has_value = option.value != ShellOption::Value::kNone;
   text += (has_value ? "=[" : "[") + escape_characters(option.help, "\\[]", "\\") + "]";
-  if (!has_value) return zsh_quoted(text);
+  if (!has_value) return shell_quoted(text);
   text += (option.may_stand_alone ? "::" : ":") + option.name + ":";
   if (option.value == ShellOption::Value::kPath) text += "_files";
   if (option.value == ShellOption::Value::kWords) text += "(" + join_words(option.words) + ")";
-  return zsh_quoted(text);
+  return shell_quoted(text);
 }
 
 std::string words_of(const NamedCommand& command) {
@@ -185,7 +180,8 @@ std::string zsh_completion() {
       "local curcontext=$curcontext state line ret=1\n"
       "local -a commands=(\n";
   for (const NamedCommand& command : commands())
-    text += "  " + zsh_quoted(std::string(command.name) + ":" + escape_characters(command.summary, ":\\", "\\")) + "\n";
+    text +=
+        "  " + shell_quoted(std::string(command.name) + ":" + escape_characters(command.summary, ":\\", "\\")) + "\n";
   text +=
       ")\n\n"
       "_arguments -C '(- *)--help[list the commands]' '(- *)--version[print the version]' \\\n"

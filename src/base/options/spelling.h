@@ -1,4 +1,4 @@
-// Suggests words that a person may have meant.
+// Suggests words that a person may have meant, and writes words for a person and a shell.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,9 @@ std::string misspelt_option(const std::string& word, const std::vector<std::stri
 
 // "; did you mean X?", or "" if no candidate is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+// A word as a shell reads it back, whatever it holds: 'it'\''s'.
+std::string shell_quoted(std::string_view word);
 
 // "a, b, c"
 std::string comma_list(const std::vector<std::string>& words);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/options/spelling.h"
 #include "base/printable.h"
 #include "data/files/byte_source.h"
 #include "data/files/cifar10_file.h"
@@ -52,13 +53,6 @@ std::unique_ptr<Dataset> open_part(const fs::path& directory, std::span<const st
   return std::make_unique<CifarDataset>(std::move(files), std::move(labels));
 }
 
-// Quotes text for a shell: 'it'\''s'.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char letter : text) result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return result + "'";
-}
-
 std::string missing_from(const fs::path& directory, const char* ending) {
   std::string missing;
   for (const std::string& name : kFiles) {
@@ -80,7 +74,7 @@ constexpr std::array kPacked = {Packed{".xz", "xz"}, Packed{".gz", "gzip"}};
   throw LinesError(
       ExitCode::kInputMissing,
       {directory.string() + " holds CIFAR-10 packed (.bin" + ending + "). Unpack it with:",
-       "  mkdir -p " + target + " && for f in " + quoted(directory.string()) + "/*.bin" + ending + "; do " +
+       "  mkdir -p " + target + " && for f in " + shell_quoted(directory.string()) + "/*.bin" + ending + "; do " +
            packed.program + " -dc \"$f\" > " + target + "/\"$(basename \"$f\" " + ending + ")\"; done",
        "and name the new place: --data-dir " + target});
 }
