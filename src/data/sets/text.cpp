@@ -7,7 +7,6 @@
 
 #include "base/files/output_file.h"
 #include "base/options/number_text.h"
-#include "data/files/data_directory.h"
 #include "data/loading/staging.h"
 #include "data/tokens/encoded_text.h"
 #include "data/tokens/text_listing.h"
@@ -22,18 +21,6 @@ namespace eave {
 namespace {
 
 namespace fs = std::filesystem;
-
-class ByteTokens final : public TokenStream {
- public:
-  explicit ByteTokens(std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {}
-  std::int64_t size() const override { return static_cast<std::int64_t>(bytes_.size()); }
-  void read(std::int64_t first, std::span<std::int32_t> tokens) const override {
-    std::copy_n(bytes_.begin() + first, tokens.size(), tokens.begin());
-  }
-
- private:
-  std::vector<std::uint8_t> bytes_;
-};
 
 fs::path text_place(const OptionValues& values) {
   if (values.has("data-dir")) return values.text("data-dir");
@@ -59,7 +46,7 @@ EncodedText join_bytes(const fs::path& folder, const TextParts& parts) {
     training = std::copy(content.begin(), middle, training);
     test = std::copy(middle, content.end(), test);
   }
-  text.stream = std::make_shared<ByteTokens>(std::move(bytes));
+  text.stream = std::make_shared<MemoryTokens<std::uint8_t>>(std::move(bytes));
   return text;
 }
 
@@ -122,9 +109,7 @@ DataSplit open_text(const OptionValues& values) {
 }
 
 std::vector<OptionSpec> text_options() {
-  std::vector<OptionSpec> options = data_file_options();
-  const std::vector<OptionSpec> windows = window_options();
-  options.insert(options.end(), windows.begin(), windows.end());
+  std::vector<OptionSpec> options = token_data_options();
   options.push_back({"vocabulary",
                      OptionType::kPath,
                      "bytes",

@@ -8,7 +8,6 @@
 
 #include "base/files/file_errors.h"
 #include "base/options/number_text.h"
-#include "data/files/data_directory.h"
 #include "data/files/mapped_file.h"
 #include "data/loading/staging.h"
 #include "data/tokens/token_file.h"
@@ -172,20 +171,13 @@ DataSplit open_tokens(const OptionValues& values) {
   return split;
 }
 
-std::vector<OptionSpec> tokens_options() {
-  std::vector<OptionSpec> options = data_file_options();
-  const std::vector<OptionSpec> windows = window_options();
-  options.insert(options.end(), windows.begin(), windows.end());
-  return options;
-}
-
 }  // namespace
 
 DatasetKind describe_dataset_tokens() {
   return {"tokens",
           "files of tokens of nanoGPT or llm.c in --data-dir: *.bin; those with val or test in their name are the test "
           "set",
-          tokens_options(),
+          token_data_options(),
           open_tokens,
           nullptr,
           true};

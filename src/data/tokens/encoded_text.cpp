@@ -31,18 +31,6 @@ struct Trailer {
 };
 static_assert(sizeof(Trailer) == 48);
 
-class MemoryTokens final : public TokenStream {
- public:
-  explicit MemoryTokens(std::vector<std::int32_t> tokens) : tokens_(std::move(tokens)) {}
-  std::int64_t size() const override { return std::ssize(tokens_); }
-  void read(std::int64_t first, std::span<std::int32_t> tokens) const override {
-    std::copy_n(tokens_.begin() + first, tokens.size(), tokens.begin());
-  }
-
- private:
-  std::vector<std::int32_t> tokens_;
-};
-
 // Calls `take` on the tokens of the parts to train on, document by document, and then on those to test with. Returns
 // the number of the former.
 std::int64_t encode_documents(const fs::path& folder, const TextParts& parts, Vocabulary& vocabulary,
@@ -160,7 +148,7 @@ EncodedText encode_in_memory(const fs::path& folder, const TextParts& parts, Voc
   const std::int64_t training = encode_documents(folder, parts, vocabulary, [&](std::span<const std::int32_t> tokens) {
     all.insert(all.end(), tokens.begin(), tokens.end());
   });
-  return {std::make_shared<MemoryTokens>(std::move(all)), training, ""};
+  return {std::make_shared<MemoryTokens<std::int32_t>>(std::move(all)), training, ""};
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 #include "data/tokens/token_windows.h"
 
-#include <algorithm>
 #include <string>
-#include <utility>
 
 #include "base/options/number_text.h"
+#include "data/files/data_directory.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -26,8 +25,9 @@ void TokenWindows::read_tokens(std::int64_t index, std::span<std::int32_t> token
   std::ranges::fill(tokens.subspan(count), kNoLabel);
 }
 
-std::vector<OptionSpec> window_options() {
-  return {
+std::vector<OptionSpec> token_data_options() {
+  std::vector<OptionSpec> options = data_file_options();
+  const std::vector<OptionSpec> own = {
       {"context", OptionType::kInteger, "64",
        "tokens per sample, which the model sees at once. If the model has a table of positions, its size is the "
        "default"},
@@ -37,6 +37,8 @@ std::vector<OptionSpec> window_options() {
       {"vocabulary-size", OptionType::kInteger, "",
        "number of tokens that the model knows (default: as many as --vocabulary has, or llm.c's header says); may be "
        "larger than the vocabulary, such as 50304 for the 50257 of GPT-2"}};
+  options.insert(options.end(), own.begin(), own.end());
+  return options;
 }
 
 int context_of(const OptionValues& values) { return static_cast<int>(values.integer("context", 1, 1 << 20)); }

@@ -1,9 +1,12 @@
 // Cuts a stream of tokens into the windows that a model trains on.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "eave/dataset.h"
 #include "eave/options.h"
@@ -17,6 +20,20 @@ class TokenStream {
   virtual std::int64_t size() const = 0;
   // Writes the tokens from number `first` on; first + tokens.size() <= size().
   virtual void read(std::int64_t first, std::span<std::int32_t> tokens) const = 0;
+};
+
+// A stream whose tokens lie in memory as Values, such as bytes.
+template <typename Value>
+class MemoryTokens final : public TokenStream {
+ public:
+  explicit MemoryTokens(std::vector<Value> tokens) : tokens_(std::move(tokens)) {}
+  std::int64_t size() const override { return std::ssize(tokens_); }
+  void read(std::int64_t first, std::span<std::int32_t> tokens) const override {
+    std::copy_n(tokens_.begin() + first, tokens.size(), tokens.begin());
+  }
+
+ private:
+  std::vector<Value> tokens_;
 };
 
 // Tokens [first, last) of a stream, at least 2, as windows of `context`. Window w begins at token first + w × context.
@@ -37,8 +54,8 @@ class TokenWindows final : public TokenDataset {
   int classes_;
 };
 
-// --context and --text-test-share: the options of all datasets of tokens.
-std::vector<OptionSpec> window_options();
+// The options of all datasets of tokens: those of files, --context, --text-test-share and --vocabulary-size.
+std::vector<OptionSpec> token_data_options();
 int context_of(const OptionValues& values);
 double test_share_of(const OptionValues& values);
 
