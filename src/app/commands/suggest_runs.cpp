@@ -13,15 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<fs::path> runs_below(const fs::path& directory) {
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
-    if (holds_run(entry->path())) found.push_back(entry->path());
-  std::ranges::sort(found);
-  return found;
-}
-
 SuggestRun read_suggest_run(const fs::path& directory) {
   SuggestRun run{directory.string(), {}, std::nullopt};
   try {

@@ -251,6 +251,15 @@ bool holds_run(const fs::path& path) {
   return fs::exists(path / kMetrics, error);
 }
 
+std::vector<fs::path> runs_below(const fs::path& directory) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
+    if (holds_run(entry->path())) found.push_back(entry->path());
+  std::ranges::sort(found);
+  return found;
+}
+
 bool is_file_of_run(const fs::path& path) {
   const std::string name = path.filename().string();
   return (name == kMetrics || name == kRunLock || std::ranges::find(kRunFiles, name) != kRunFiles.end()) &&

@@ -17,6 +17,8 @@ inline constexpr const char* kRunLock = "run.lock";
 
 // Whether a run has begun in this directory: it has a metrics.jsonl.
 bool holds_run(const std::filesystem::path& path);
+// The directories in this one that hold runs, sorted. None if it cannot be read.
+std::vector<std::filesystem::path> runs_below(const std::filesystem::path& directory);
 // Whether `path` has the name of a file that eave keeps in a run's directory, and its directory holds a run.
 bool is_file_of_run(const std::filesystem::path& path);
 // Throws Error(kBadData) if one of the run's files that eave reads exists and is not a regular file.

@@ -44,12 +44,7 @@ void RunFollower::poll() {
 }
 
 std::vector<fs::path> WatchedRuns::run_directories() const {
-  if (holds_run(directory_)) return {directory_};
-  std::error_code error;
-  std::vector<fs::path> found;
-  for (fs::directory_iterator entry(directory_, error), end; !error && entry != end; entry.increment(error))
-    if (holds_run(entry->path())) found.push_back(entry->path());
-  return found;
+  return holds_run(directory_) ? std::vector<fs::path>{directory_} : runs_below(directory_);
 }
 
 bool WatchedRuns::poll() {
