@@ -59,7 +59,7 @@ SuggestQuestion question_of(const std::vector<double>& milliseconds, double mega
   question.report.run = *question.runs.front().plan;
   question.report.network.bytes_per_second = bytes_per_second;
   question.report.sources = {"as given", "as given", "assumed", "assumed", "as given"};
-  question.has_network_of_runs = false;
+  question.network_of_runs.bytes_per_second = 0;
   question.ranks = ranks;
   return question;
 }
@@ -130,7 +130,7 @@ TEST(Suggest, does_not_wait_for_a_rank_that_is_much_slower) {
 // Four ranks, whose gradients take 24 ms. local-sgd is planned to take 2.5 times as many steps.
 SuggestQuestion question_of_four() {
   SuggestQuestion question = question_of({10, 10, 10, 10}, 2, kGigabit, 4);
-  question.has_network_of_runs = true;
+  question.network_of_runs = question.report.network;
   question.methods = {all_methods()[0], all_methods()[2]};
   question.runs[0] = run_of(question.methods[0], {10, 10, 10, 10}, 30, 2);
   return question;
@@ -164,6 +164,51 @@ TEST(Suggest, does_not_believe_other_plans_more_than_the_run_that_missed_its_pla
   EXPECT_EQ(chosen_by(question), "allreduce");
   EXPECT_GT(worst_plan(question).error, 1);
   EXPECT_EQ(worst_plan(question).run, "runs/local-sgd");
+}
+
+// Two ranks of one host. The run of allreduce took as long as planned, that of easgd took `easgd_ms` a step.
+SuggestQuestion question_of_one_host(double easgd_ms) {
+  SuggestQuestion question = question_of({10, 10}, 0.1, 10 * kGigabit, 4);
+  question.report.network.ranks_per_host = 2;
+  question.network_of_runs = question.report.network;
+  const PlanMethod easgd = method_of("easgd", ExchangePattern::kHiddenSums, 4);
+  question.runs = {run_of(question.methods[0], {10, 10}, 10.2, 0.1), run_of(easgd, {10, 10}, easgd_ms, 0.1)};
+  for (SuggestRun& run : question.runs) run.plan->hosts = 1;
+  question.report.run = *question.runs[0].plan;
+  return question;
+}
+
+const Trial& trial_of(const Suggestion& suggestion, const std::string& method) {
+  return *std::ranges::find(suggestion.trials, method, [](const Trial& trial) { return trial.method.name; });
+}
+
+TEST(Suggest, holds_an_error_of_a_plan_against_methods_that_exchange_alike) {
+  SuggestQuestion question = question_of_one_host(32);
+  const Suggestion suggestion = suggest(question);
+  EXPECT_EQ(suggestion.answer, Answer::kAllreduce);
+  EXPECT_LT(trial_of(suggestion, "allreduce").error, 0.5);
+  EXPECT_GT(trial_of(suggestion, "easgd").error, 2);
+  EXPECT_GT(trial_of(suggestion, "local-sgd").error, 2) << "no run exchanged like it: the worst plan counts";
+}
+
+// The runs used no link, so no figure of links makes their plans better.
+TEST(Suggest, holds_an_error_on_one_host_against_plans_of_any_network) {
+  SuggestQuestion question = question_of_one_host(32);
+  question.report.network.bytes_per_second = kGigabit;
+  EXPECT_GT(trial_of(suggest(question), "easgd").error, 2);
+  question.report.network.host_bytes_per_second *= 2;
+  EXPECT_LT(trial_of(suggest(question), "easgd").error, 0.5);
+}
+
+TEST(Suggest, does_not_say_that_nothing_gains_if_only_the_plan_is_doubtful) {
+  SuggestQuestion question = question_of_one_host(62);
+  question.runs.erase(question.runs.begin());
+  const Suggestion suggestion = suggest(question);
+  EXPECT_EQ(suggestion.answer, Answer::kOneRank);
+  EXPECT_GT(suggestion.trials[0].samples_per_second, 2 * suggestion.alone);
+  const std::string text = suggestion_text(suggestion, {});
+  EXPECT_EQ(text.find("use one rank: it is not known whether more ranks gain, since the plan was 5"), 0u) << text;
+  EXPECT_NE(text.find(" % too fast about runs/easgd\n"), std::string::npos) << text;
 }
 
 TEST(Suggest, says_by_how_much_the_plan_errs_about_the_run_itself) {

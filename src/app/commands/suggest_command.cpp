@@ -140,10 +140,9 @@ SuggestQuestion question_of(const SuggestRequest& request) {
   question.report.directory = basis.name;
   question.report.run = *basis.plan;
   take_from_run(question.report);
+  question.network_of_runs = question.report.network;
   take_given(request.values, question.report);
   if (bench) take_bench(*bench, request.values, question.report);
-  for (const char* option : {"network-rate", "network-delay", "host-rate", "ranks-per-host", "bench-comm"})
-    if (request.values.has(option)) question.has_network_of_runs = false;
   question.methods = methods_to_try(request.methods, question.runs);
   return question;
 }

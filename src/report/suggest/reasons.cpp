@@ -106,10 +106,12 @@ std::vector<std::string> reasons_for_allreduce(const SuggestQuestion& question, 
   } else if (other && other->samples_per_second > reference.samples_per_second) {
     const double gain = other->samples_per_second / reference.samples_per_second;
     const std::string name = name_of(other->method), more = decimal_text(gain, 2) + " times as many steps/s";
-    reasons.push_back(gain < kLeastSpeed
-                          ? name + ", the fastest of the others, would take only " + more + " (" + other->source + ")"
-                          : name + " would take " + more + " (" + other->source +
-                                "); that is little: " + gains_text(question, kSmallGains));
+    if (gain < kLeastSpeed)
+      reasons.push_back(name + ", the fastest of the others, would take only " + more + " (" + other->source + ")");
+    else
+      reasons.push_back(name + " would take " + more + " (" + other->source + "); " +
+                        (gain < kLeastGain ? "that is little: " + gains_text(question, kSmallGains)
+                                           : "but " + plan_error_text(*other)));
   }
   return reasons;
 }
@@ -126,6 +128,13 @@ std::vector<std::string> reasons_for_one_rank(const SuggestQuestion& question, c
 }
 
 }  // namespace
+
+std::string plan_error_text(const Trial& trial) {
+  const double of_model = model_error(trial.method.pattern);
+  if (trial.of_run.error > of_model)
+    return "the plan was " + percent(trial.of_run.error) + " too fast about " + trial.of_run.run;
+  return "plans of " + trial.method.name + " may be " + percent(of_model) + " too fast";
+}
 
 bool is_network_assumed(const SuggestQuestion& question) {
   const PlanReport& report = question.report;

@@ -9,8 +9,17 @@
 namespace eave {
 namespace {
 
-double low(const Trial& trial) { return trial.samples_per_second * (1 - std::min(trial.error, 1.0)); }
-double high(const Trial& trial) { return trial.samples_per_second * (1 + trial.error); }
+// The bounds of samples_per_second: the plan may be wrong by the model's error, or by that of a run's plan.
+double low(const Trial& trial) {
+  return trial.is_measured
+             ? trial.samples_per_second
+             : std::min(trial.corrected(), trial.samples_per_second / (1 + model_error(trial.method.pattern)));
+}
+double high(const Trial& trial) {
+  if (trial.is_measured) return trial.samples_per_second;
+  return trial.samples_per_second *
+         std::max(1 + model_error(trial.method.pattern), 1 / (1 + std::min(trial.of_run.error, 0.0)));
+}
 
 // Chooses among the trials of one method: the smallest tau whose exchanges cost little, else the fastest.
 const Trial* best_period(const std::vector<Trial>& trials, const std::string& method) {
@@ -44,10 +53,20 @@ const Trial* choose(const std::vector<Trial>& trials, double alone) {
   const bool is_well = reference.why_not.empty() && gains(reference, alone);
   if (other && gains(*other, alone)) {
     const bool is_far =
-        other->samples_per_second >= kLeastGain * reference.samples_per_second && low(*other) > high(reference);
+        other->corrected() >= kLeastGain * reference.samples_per_second && low(*other) > high(reference);
     if (is_far || !is_well) return other;
   }
   return is_well ? &reference : nullptr;
+}
+
+// Why the fastest plan that would gain is not believed; "" if none would gain.
+std::string doubt_about_one_rank(const std::vector<Trial>& trials, double alone) {
+  const Trial* fastest = nullptr;
+  for (const Trial& trial : trials) {
+    if (trial.is_measured || !trial.why_not.empty() || trial.samples_per_second < kLeastSpeed * alone) continue;
+    if (!fastest || trial.samples_per_second > fastest->samples_per_second) fastest = &trial;
+  }
+  return fastest ? plan_error_text(*fastest) : "";
 }
 
 std::vector<Trial> judged_trials(const SuggestQuestion& question, const PlanNetwork& network) {
@@ -83,21 +102,22 @@ Suggestion suggest(const SuggestQuestion& question) {
     suggestion.answer = chosen->method.name == question.methods.front().name ? kAllreduce : kMethod;
     suggestion.ranks = question.ranks;
     suggestion.chosen = *chosen;
+  } else {
+    suggestion.doubt = doubt_about_one_rank(suggestion.trials, suggestion.alone);
   }
   suggestion.rate = rate_of(question, suggestion);
   const Trial* const other = best_other(suggestion.trials);
   suggestion.reasons = reasons_for(question, suggestion, alone, other);
   suggestion.unknown = unknown_of(question, suggestion);
-  SuggestQuestion elsewhere = question;
-  elsewhere.has_network_of_runs = false;
+  PlanNetwork elsewhere = question.report.network;
   for (const double factor : {0.1, 10.0}) {
     if (!is_network_assumed(question)) break;
-    elsewhere.report.network.bytes_per_second = factor * question.report.network.bytes_per_second;
-    const std::vector<Trial> trials = judged_trials(elsewhere, elsewhere.report.network);
+    elsewhere.bytes_per_second = factor * question.report.network.bytes_per_second;
+    const std::vector<Trial> trials = judged_trials(question, elsewhere);
     const Trial* const then = choose(trials, suggestion.alone);
     const std::string name = then ? name_of(then->method) : "one rank";
     if (name == (chosen ? name_of(chosen->method) : "one rank")) continue;
-    suggestion.unknown.push_back("with links of " + bits_per_second_text(elsewhere.report.network.bytes_per_second) +
+    suggestion.unknown.push_back("with links of " + bits_per_second_text(elsewhere.bytes_per_second) +
                                  " the answer would be " + name);
   }
   if (chosen && suggestion.answer == Suggestion::Answer::kMethod && !quality_of(question, chosen->method).is_known)

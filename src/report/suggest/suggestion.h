@@ -6,7 +6,8 @@
 // 1. One rank, if no method trains kLeastSpeed times the samples per second of one rank, beyond the error to be
 // expected.
 // 2. allreduce, if no other method takes kLeastGain times as many steps per second. A smaller gain does not outweigh
-//    the accuracy that rarer averaging may cost.
+//    the accuracy that rarer averaging may cost. If the plan was too fast about a run that exchanges alike, the gain is
+//    divided by as much.
 // 3. Else the method that trains most samples per second, with the smallest tau of kPeriods whose exchanges cost
 //    kLittleWaiting of a step at most. If methods cannot be told apart, the first of --communicators is taken:
 //    local-sgd, which was first in 6 of the 8 cases there.
@@ -63,7 +64,8 @@ struct Suggestion {
   enum class Answer { kOneRank, kAllreduce, kMethod };
   Answer answer = Answer::kOneRank;
   int ranks = 1;
-  std::optional<Trial> chosen;       // nothing for one rank
+  std::optional<Trial> chosen;  // nothing for one rank
+  std::string doubt;            // of one rank: why a plan that more ranks gain is not believed; "" if there is none
   std::vector<std::string> reasons;  // at most three, each with a figure and where it was measured
   std::vector<std::string> unknown;  // what was not measured, or was assumed
   RateAdvice rate;
@@ -84,6 +86,9 @@ std::string name_of(const PlanMethod& method);
 std::vector<std::string> reasons_for(const SuggestQuestion& question, const Suggestion& suggestion,
                                      const AloneRate& alone, const Trial* other);
 std::vector<std::string> unknown_of(const SuggestQuestion& question, const Suggestion& suggestion);
+
+// "the plan was 40 % too fast about runs/a", or how much too fast plans of this kind may be.
+std::string plan_error_text(const Trial& trial);
 
 // Whether the ranks use several hosts, and nobody gave or measured the rate of their links.
 bool is_network_assumed(const SuggestQuestion& question);

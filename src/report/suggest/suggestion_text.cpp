@@ -15,7 +15,9 @@ std::string headline(const Suggestion& suggestion) {
   const std::string ranks = " on " + count_text(suggestion.ranks, "rank");
   switch (suggestion.answer) {
     case Answer::kOneRank:
-      return "use one rank: with more, nothing gains";
+      return suggestion.doubt.empty()
+                 ? "use one rank: with more, nothing gains"
+                 : "use one rank: it is not known whether more ranks gain, since " + suggestion.doubt;
     case Answer::kAllreduce:
       return "use " + name_of(suggestion.chosen->method) + ranks + ": waiting costs it " +
              decimal_text(100 * suggestion.chosen->waiting_share(), 0) + " % of a step";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "base/options/number_text.h"
 #include "report/plan/plan_ranking.h"
@@ -39,14 +40,30 @@ bool has_method(const PlanMethod& method, const SuggestRun& run) {
   return !has_tau(method) || number_in(run.record.settings, "tau") == static_cast<double>(method.tau);
 }
 
+bool is_near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(a); }
+
+bool has_same_links(const PlanNetwork& a, const PlanNetwork& b) {
+  return is_near(a.value_rate(), b.value_rate()) && is_near(a.delay_seconds, b.delay_seconds);
+}
+
+// Whether the run used the network in question: its own host, or the links between its hosts.
+bool is_on_network(const SuggestRun& run, const SuggestQuestion& question) {
+  const PlanNetwork &ours = question.report.network, &its = question.network_of_runs;
+  if (run.plan->hosts != ours.hosts(run.plan->ranks)) return false;
+  return is_near(ours.host_bytes_per_second, its.host_bytes_per_second) &&
+         (run.plan->hosts == 1 || has_same_links(ours, its));
+}
+
+bool is_measurement(const SuggestRun& run, const SuggestQuestion& question) {
+  return run.plan && shares_settings(run, question.runs[question.basis]) && is_on_network(run, question) &&
+         measured_rate(run) > 0;
+}
+
 // The run that measured this method with the ranks in question; nullptr if none did. The longest counts.
 const SuggestRun* run_of(const SuggestQuestion& question, const PlanMethod& method) {
   const SuggestRun* found = nullptr;
-  if (!question.has_network_of_runs) return nullptr;
-  const SuggestRun& basis = question.runs[question.basis];
   for (const SuggestRun& run : question.runs) {
-    if (!has_method(method, run) || run.plan->ranks != question.ranks || !shares_settings(run, basis)) continue;
-    if (run.plan->hosts != question.report.network.hosts(question.ranks) || !(measured_rate(run) > 0)) continue;
+    if (!has_method(method, run) || run.plan->ranks != question.ranks || !is_measurement(run, question)) continue;
     if (!found || run.plan->steps > found->plan->steps) found = &run;
   }
   return found;
@@ -55,9 +72,7 @@ const SuggestRun* run_of(const SuggestQuestion& question, const PlanMethod& meth
 // planned / measured - 1 for the run's own method and ranks; 0 if it has one rank, or if another network or setting is
 // in question.
 double error_of_run(const SuggestQuestion& question, const SuggestRun& run) {
-  const SuggestRun& basis = question.runs[question.basis];
-  if (!run.plan || run.plan->ranks < 2 || !question.has_network_of_runs || !shares_settings(run, basis)) return 0;
-  if (run.plan->hosts != question.report.network.hosts(run.plan->ranks) || !(measured_rate(run) > 0)) return 0;
+  if (!is_measurement(run, question) || run.plan->ranks < 2) return 0;
   for (const PlanMethod& method : question.methods) {
     if (!has_method(method, run)) continue;
     const PlanRow row = predict(question.report.run.basis, question.report.network, method, run.plan->ranks);
@@ -66,14 +81,40 @@ double error_of_run(const SuggestQuestion& question, const SuggestRun& run) {
   return 0;
 }
 
-Trial planned(const SuggestQuestion& question, const PlanNetwork& network, const PlanMethod& method) {
+using ErrorsByPattern = std::map<ExchangePattern, PlanError>;
+
+void keep_worse(PlanError& worst, const PlanError& error) {
+  if (std::abs(error.error) > std::abs(worst.error)) worst = error;
+}
+
+// The worst of each pattern that a run measured.
+ErrorsByPattern errors_of(const SuggestQuestion& question) {
+  ErrorsByPattern errors;
+  for (const SuggestRun& run : question.runs) {
+    const double error = error_of_run(question, run);
+    if (error != 0 && run.plan->pattern) keep_worse(errors[*run.plan->pattern], {error, run.name});
+  }
+  return errors;
+}
+
+PlanError worst_of(const ErrorsByPattern& errors) {
+  PlanError worst;
+  for (const auto& [pattern, error] : errors) keep_worse(worst, error);
+  return worst;
+}
+
+Trial planned(const SuggestQuestion& question, const PlanNetwork& network, const PlanMethod& method,
+              const ErrorsByPattern& errors) {
   const PlanRow row = predict(question.report.run.basis, network, method, question.ranks);
+  const auto alike = errors.find(method.pattern);
+  const PlanError of_run = alike == errors.end() ? worst_of(errors) : alike->second;
   Trial trial{.method = method,
               .samples_per_second = row.samples_per_second,
               .step_seconds = row.step_seconds,
               .straggling_share = row.straggling_seconds / row.step_seconds,
               .exchange_share = row.exchange_seconds / row.step_seconds,
-              .error = std::max(model_error(method.pattern), std::abs(worst_plan(question).error)),
+              .error = std::max(model_error(method.pattern), std::abs(of_run.error)),
+              .of_run = of_run,
               .source = "planned from " + question.runs[question.basis].name};
   return trial;
 }
@@ -85,26 +126,29 @@ void put_in(const SuggestRun& run, Trial& trial) {
   trial.straggling_share = std::min(trial.straggling_share, waiting);
   trial.exchange_share = waiting - trial.straggling_share;
   trial.error = 0;
+  trial.of_run = {};
   trial.source = "measured by " + run.name;
   trial.is_measured = true;
 }
 
 }  // namespace
 
-PlanError worst_plan(const SuggestQuestion& question) {
-  PlanError worst;
-  for (const SuggestRun& run : question.runs) {
-    const double error = error_of_run(question, run);
-    if (std::abs(error) > std::abs(worst.error)) worst = {error, run.name};
-  }
-  return worst;
+bool SuggestQuestion::has_network_of_runs() const {
+  return report.network.ranks_per_host == network_of_runs.ranks_per_host &&
+         is_near(report.network.host_bytes_per_second, network_of_runs.host_bytes_per_second) &&
+         has_same_links(report.network, network_of_runs);
 }
 
+PlanError worst_plan(const SuggestQuestion& question) { return worst_of(errors_of(question)); }
+
 std::vector<Trial> trials_of(const SuggestQuestion& question, const PlanNetwork& network) {
+  const ErrorsByPattern errors = errors_of(question);
+  const bool is_elsewhere = !has_same_links(network, question.report.network);
   std::vector<Trial> trials;
   for (const PlanMethod& method : question.methods) {
-    Trial& trial = trials.emplace_back(planned(question, network, method));
-    if (const SuggestRun* const run = run_of(question, method)) put_in(*run, trial);
+    Trial& trial = trials.emplace_back(planned(question, network, method, errors));
+    const SuggestRun* const run = is_elsewhere ? nullptr : run_of(question, method);
+    if (run) put_in(*run, trial);
   }
   return trials;
 }

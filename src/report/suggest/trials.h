@@ -2,6 +2,7 @@
 // one, and what the runs say about its models.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -18,6 +19,12 @@ struct SuggestRun {
   std::optional<PlanRun> plan;  // nothing if it diverged or failed
 };
 
+// How far a plan is from a run: planned / measured - 1, in samples per second.
+struct PlanError {
+  double error = 0;
+  std::string run;  // its directory
+};
+
 // One method with one tau.
 struct Trial {
   PlanMethod method = {};
@@ -26,33 +33,33 @@ struct Trial {
   double straggling_share = 0;  // of a step: waiting for slower ranks
   double exchange_share = 0;    // of a step: waiting for exchanges
   double error = 0;             // relative error of samples_per_second that must be expected
+  PlanError of_run = {};        // the run whose plan tells most about this one; the error is 0 if none does
   std::string source = "";      // "planned from runs/a", "measured by runs/b"
   bool is_measured = false;
   std::string why_not = "";  // what in the runs speaks against it; "" if nothing does
 
   double waiting_share() const { return straggling_share + exchange_share; }
+  // samples_per_second if this plan is as much too fast as that of the run.
+  double corrected() const { return samples_per_second / (1 + std::max(of_run.error, 0.0)); }
 };
 
 struct SuggestQuestion {
   PlanReport report;  // the run that is planned from, and the network
   std::vector<SuggestRun> runs;
-  std::size_t basis = 0;            // index of that run
-  bool has_network_of_runs = true;  // false: a figure of the network was given, so runs do not measure it
+  std::size_t basis = 0;             // index of that run
+  PlanNetwork network_of_runs = {};  // report.network, unless a figure of another network was given
   int ranks = 2;
   std::vector<PlanMethod> methods;  // `allreduce` first; a method with tau occurs with each tau that may be advised
-};
 
-// How far a plan is from a run: planned / measured - 1, in samples per second.
-struct PlanError {
-  double error = 0;
-  std::string run;  // its directory
+  bool has_network_of_runs() const;
 };
 
 // The plan that is farthest from its run, among the runs of several ranks. All plans are made from the same run.
 PlanError worst_plan(const SuggestQuestion& question);
 
 // A trial of each method on `network`, in the order of question.methods. If a run has measured the same method with as
-// many ranks, the trial has that run's figures.
+// many ranks on this network, the trial has that run's figures. A plan is as uncertain as the plans of runs that
+// exchange alike; if no run does, as the worst plan.
 std::vector<Trial> trials_of(const SuggestQuestion& question, const PlanNetwork& network);
 
 // Samples per second of one rank: as a run of one rank measured it, else by the computing of the fastest rank of the
