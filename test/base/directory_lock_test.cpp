@@ -136,14 +136,17 @@ TEST_F(Locks, tell_readers_whether_their_owner_lives) {
   LockOwner owner{host_name(), machine_name(), ::getpid(), *start_of_process(::getpid()), ::time(nullptr)};
   leave(owner, 600);
   EXPECT_TRUE(living_owner(path())) << "it is here, and may be stopped";
+  EXPECT_FALSE(dead_owner(path()));
   --owner.started;
   leave(owner, 0);
   EXPECT_FALSE(living_owner(path()));
+  EXPECT_EQ(dead_owner(path())->pid, ::getpid());
   owner.machine = "another-boot";
   leave(owner, 50);
   EXPECT_TRUE(living_owner(path()));
   leave(owner, 61);
   EXPECT_FALSE(living_owner(path()));
+  EXPECT_FALSE(dead_owner(path())) << "another host cannot tell";
   std::ofstream(path()) << "no lock";
   EXPECT_EQ(living_owner(path())->host, "") << "somebody may be writing it";
 }

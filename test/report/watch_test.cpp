@@ -237,6 +237,23 @@ TEST_F(Watching, goes_on_over_lines_that_say_nothing) {
   EXPECT_TRUE(follower.run().evaluations().empty());
 }
 
+TEST_F(Watching, tells_a_newer_format_from_damage) {
+  for (const std::string run : {"runs/a", "runs/b"}) {
+    fs::create_directories(place / run);
+    append(run + "/metrics.jsonl", "{\"type\":\"header\",\"format\":3}\n{\"type\":\"step\",\"loss\":\"low\"}\n");
+  }
+  RunFollower follower(place / "runs/a");
+  follower.poll();
+  EXPECT_TRUE(follower.run().has_unknown_format());
+  EXPECT_EQ(follower.run().damage(), "");
+  EXPECT_EQ(
+      follower.run().failure()->message.find("metrics.jsonl line 1: it says format 3; this eave reads format 1 to"),
+      0u);
+  WatchedRuns runs(place / "runs");
+  ASSERT_TRUE(runs.poll());
+  EXPECT_EQ(runs.table(10)[1].find("  a  metrics.jsonl line 1: it says format 3"), 0u) << runs.table(10)[1];
+}
+
 std::size_t characters(const std::string& line) {
   std::size_t count = 0;
   for (const char byte : line) count += (static_cast<unsigned char>(byte) & 0xc0) != 0x80;

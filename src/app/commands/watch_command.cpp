@@ -89,7 +89,8 @@ CommandLine watch_command_line() {
   CommandLine line(
       "usage: eave watch RUN_DIR [options]\n\nFollows a run while it goes on, by the files that it writes to RUN_DIR. "
       "Shows a screen on a terminal, and plain lines elsewhere.\nEnds when the run does, with the run's exit code if "
-      "it failed. If RUN_DIR holds several runs, watch follows the newest until Ctrl-C.");
+      "it failed, or with 69 if it was killed on this host. If RUN_DIR holds several runs, watch follows the newest "
+      "until Ctrl-C.");
   line.add_group("Display", {{"once", OptionType::kFlag, "off", "show the present state of the run, and exit"},
                              choice("plot", {"loss", "accuracy", "off"}, "loss", "curve to draw"),
                              {"interval", OptionType::kSeconds, "",
@@ -114,7 +115,7 @@ WatchRequest read_watch_request(const CommandLine& line, const std::vector<std::
   request.directory = paths.front();
   std::error_code error;
   if (std::filesystem::exists(request.directory, error) && !std::filesystem::is_directory(request.directory, error))
-    throw Error(ExitCode::kInputMissing, words[0] + " is no directory; expected that of a run");
+    throw Error(ExitCode::kInputMissing, request.directory.string() + " is no directory; expected that of a run");
   request.is_once = values.flag("once");
   request.terminal = output_terminal();
   const std::string& plot = values.text("plot");
@@ -162,11 +163,14 @@ class Watch {
     if (request_.is_once) return show_once();
     do {
       const bool is_left = runs_.is_left();  // asked first, so that the poll sees all that a run wrote before it left
+      const bool was_killed = runs_.was_killed();
       const bool is_there = runs_.poll();
+      if (runs_.is_gone()) refuse_without_directory();
       request_.terminal.columns > 0 ? draw(is_there) : print(is_there);
       if (!is_there || !runs_.is_one()) continue;
       if (newest().has_ended()) return finish();
       if (is_left) refuse_without_end();
+      if (was_killed) refuse_without_writer();
     } while (!signals.come_within(std::min(request_.interval_seconds, 0.5)));
   }
 
@@ -187,12 +191,15 @@ class Watch {
   }
 
   void show_once() {
-    if (!runs_.poll())
+    const bool is_there = runs_.poll();
+    if (is_there && runs_.is_one() && newest().has_unknown_format()) finish();
+    if (!is_there)
       throw Error(ExitCode::kInputMissing, "no run in " + request_.directory.string() +
                                                " yet; name the --run-dir of one, or leave out --once to wait for it");
     const TerminalSize size = request_.terminal.columns > 0 ? request_.terminal : TerminalSize{80, 40};
     for (const std::string& line : lines(size)) std::printf("%s\n", line.c_str());
-    for (const std::string& note : {shown_text(newest().gaps(), is_utf8_), quiet_line()}) {
+    const bool was_killed = !newest().has_ended() && runs_.was_killed();
+    for (const std::string& note : {shown_text(newest().gaps(), is_utf8_), was_killed ? killed_text() : quiet_line()}) {
       if (!note.empty()) std::printf("%s\n", note.c_str());
     }
     if (newest().failure()) std::printf("%s\n", describe_failure().c_str());
@@ -275,6 +282,7 @@ class Watch {
   }
 
   std::string describe_failure() const {
+    if (newest().has_unknown_format()) return name() + ": " + shown_text(newest().failure()->message, is_utf8_);
     return "the run in " + name() + " failed: " + shown_text(newest().failure()->message, is_utf8_);
   }
 
@@ -283,6 +291,20 @@ class Watch {
                                         " has ended: summary.json is there, and nobody holds its run.lock. But "
                                         "metrics.jsonl lacks the line of its end, or that is damaged; eave summary " +
                                         name() + " shows its results");
+  }
+
+  std::string killed_text() const {
+    return "no process writes the run in " + name() +
+           " any more: the one that did has ended without a message, as by SIGKILL";
+  }
+
+  [[noreturn]] void refuse_without_writer() const {
+    throw Error(ExitCode::kPeerLost, killed_text() + "; eave train --resume auto goes on from its last checkpoint");
+  }
+
+  [[noreturn]] void refuse_without_directory() const {
+    throw Error(ExitCode::kInputMissing,
+                shown_text(request_.directory.string(), is_utf8_) + " was removed: there is nothing left to watch");
   }
 
   void finish() const {

@@ -77,6 +77,15 @@ bool is_alive(const LockOwner& owner, const OutputPath& path, int descriptor) {
   return start_of_process(owner.pid) == owner.started;
 }
 
+// Nothing if the file is no text of a lock, of another user, or was just removed.
+std::optional<LockOwner> owner_in(const std::filesystem::path& lock) {
+  try {
+    return read_lock_owner(read_file(lock, 1024));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 void write_owner(int descriptor, const std::string& text, const std::string& what) {
   if (::ftruncate(descriptor, 0) == 0 &&
       ::pwrite(descriptor, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()))
@@ -113,14 +122,16 @@ std::optional<LockOwner> living_owner(const std::filesystem::path& lock) {
   const auto touched = std::filesystem::last_write_time(lock, error);
   if (error == std::errc::no_such_file_or_directory) return std::nullopt;
   const std::chrono::duration<double> age = std::filesystem::file_time_type::clock::now() - touched;
-  LockOwner owner;
-  try {
-    owner = read_lock_owner(read_file(lock, 1024)).value_or(owner);
-  } catch (const Error&) {  // of another user, or just removed: its age decides
-  }
+  const LockOwner owner = owner_in(lock).value_or(LockOwner());  // if it is not known, its age decides
   const bool is_here = owner.machine == machine_name();
   const bool is_alive = is_here ? start_of_process(owner.pid) == owner.started : age.count() <= kDeadAfterSeconds;
   return is_alive ? std::optional(owner) : std::nullopt;
+}
+
+std::optional<LockOwner> dead_owner(const std::filesystem::path& lock) {
+  const std::optional<LockOwner> owner = owner_in(lock);
+  const bool is_here = owner && owner->machine == machine_name();
+  return is_here && start_of_process(owner->pid) != owner->started ? owner : std::nullopt;
 }
 
 class DirectoryLock::Touching {

@@ -41,6 +41,9 @@ std::optional<LockOwner> read_lock_owner(const std::string& text);
 // just removed. Judges by the file and the process table alone, so it never takes the lock.
 std::optional<LockOwner> living_owner(const std::filesystem::path& lock);
 
+// The owner that this file names, if it was a process of this host and lives no more. Nothing if there is no such file.
+std::optional<LockOwner> dead_owner(const std::filesystem::path& lock);
+
 class DirectoryLock {
  public:
   // Takes the lock DIR/<name>. The directory must exist. `what` begins the messages, such as "--run-dir runs/a".

@@ -40,8 +40,13 @@ StepRecord record_of(const StepLine& line) {
 }  // namespace
 
 void WatchedRun::take(const std::string& line) {
+  if (has_unknown_format_) return;
   try {
     take_line(line);
+  } catch (const UnknownFormat& error) {
+    has_unknown_format_ = true;
+    failure_ = {static_cast<int>(ExitCode::kBadData),
+                "metrics.jsonl line " + std::to_string(lines_.number()) + ": " + error.what()};
   } catch (const Json::exception& error) {
     note(line, why_unreadable(error));
   }

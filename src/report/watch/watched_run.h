@@ -25,7 +25,8 @@ struct RecentSteps {
 class WatchedRun {
  public:
   // Takes one line of the file. A damaged line, or one with impossible values, is counted and otherwise ignored; but a
-  // damaged "end" line ends the run too. A line of an unknown type changes nothing.
+  // damaged "end" line ends the run too. A line of an unknown type changes nothing. After the header of an unknown
+  // format, which counts as a failure, all lines are ignored.
   void take(const std::string& line);
   // "2 lines are left out; the first, line 7: ..."; "" if there are none.
   std::string damage() const;
@@ -53,6 +54,8 @@ class WatchedRun {
   const std::vector<EvaluationRecord>& evaluations() const { return evaluations_; }
   const std::optional<RunSummary>& end() const { return end_; }
   const std::optional<FailureLine>& failure() const { return failure_; }
+  // The failure is that this eave cannot read the file, whatever became of the run.
+  bool has_unknown_format() const { return has_unknown_format_; }
 
   // The share of the run that is done, 0-1, by its limit on epochs, steps, samples, time or bytes, whichever is
   // nearest. The run may stop earlier.
@@ -81,6 +84,7 @@ class WatchedRun {
   std::vector<EvaluationRecord> evaluations_;
   std::optional<RunSummary> end_;
   std::optional<FailureLine> failure_;
+  bool has_unknown_format_ = false;
   MetricsParser lines_;
   std::int64_t damaged_ = 0, lost_ = 0;
   std::string first_damage_;

@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kQuietSeconds = 30;
+constexpr std::chrono::seconds kMoment{2};
 
 double seconds_since(fs::file_time_type time) {
   return std::chrono::duration<double>(fs::file_time_type::clock::now() - time).count();
@@ -90,13 +91,13 @@ void WatchedRuns::look(const fs::path& path, Entry& entry, bool is_newest) {
     entry.follower->poll();
   } catch (const Error& unreadable) {
     if (is_one_) throw;
-    entry.failure = unreadable.what();
+    entry.failure = std::string("failed: ") + unreadable.what();
     entry.state = kFailed;
     return;
   }
   const WatchedRun& run = entry.follower->run();
   entry.summary = run.end();
-  entry.failure = run.failure() ? run.failure()->message : "";
+  entry.failure = run.failure() ? (run.has_unknown_format() ? "" : "failed: ") + run.failure()->message : "";
   entry.state = run.failure() ? kFailed : run.end() ? kFinished : kBegun;
   if (run.has_ended() && !is_newest) entry.follower.reset();
 }
@@ -106,10 +107,21 @@ bool WatchedRuns::is_left() const {
   return fs::exists(directory_ / "summary.json", error) && !living_owner(directory_ / kRunLock);
 }
 
+bool WatchedRuns::was_killed() const { return is_one_ && dead_owner(directory_ / kRunLock).has_value(); }
+
+bool WatchedRuns::is_gone() {
+  std::error_code error;
+  if (runs_.empty() || fs::exists(directory_, error) || error)
+    gone_since_.reset();
+  else if (!gone_since_)
+    gone_since_ = std::chrono::steady_clock::now();
+  return gone_since_ && std::chrono::steady_clock::now() - *gone_since_ > kMoment;
+}
+
 double WatchedRuns::quiet_seconds() const { return seconds_since(runs_.at(newest_).changed); }
 
 std::string WatchedRuns::describe(const Entry& entry) {
-  if (entry.state == kFailed) return "failed: " + entry.failure;
+  if (entry.state == kFailed) return entry.failure;
   if (entry.summary) {
     const EvaluationRecord& last = entry.summary->evaluation;
     return format("%8s  %s s", score_text(last.metric, last.center.accuracy).c_str(),

@@ -1,6 +1,7 @@
 // Follows a run directory, or a directory of several runs that `eave compare --output` writes, while the runs go on.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -41,6 +42,10 @@ class WatchedRuns {
   const RunFollower& follower() const { return *runs_.at(newest_).follower; }  // of the newest
   // Whether the directory has the summary of a run, and no process holds a run's lock there.
   bool is_left() const;
+  // Whether the one run was written by a process of this host that ended without freeing the run's lock.
+  bool was_killed() const;
+  // Whether runs were seen, and the directory has been missing for a moment. One that is being replaced is back sooner.
+  bool is_gone();
   double quiet_seconds() const;  // since the newest run was written to
 
   // At most `rows` lines: a count of runs, then one line for each run. Runs are sorted by the time of their last write,
@@ -53,7 +58,7 @@ class WatchedRuns {
     std::filesystem::file_time_type changed;
     State state = kBegun;
     std::optional<RunSummary> summary;      // if finished
-    std::string failure;                    // if failed
+    std::string failure;                    // if failed: "failed: ...", or why the run cannot be read
     std::unique_ptr<RunFollower> follower;  // for the newest run, and for all that go on
   };
   std::vector<std::filesystem::path> run_directories() const;
@@ -64,6 +69,7 @@ class WatchedRuns {
   bool is_one_ = false;
   std::map<std::string, Entry> runs_;  // by name
   std::string newest_;
+  std::optional<std::chrono::steady_clock::time_point> gone_since_;
 };
 
 }  // namespace eave

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/host.h"
 #include "test/program/expectations.h"
 
 namespace eave {
@@ -81,6 +82,43 @@ TEST(Watch, ends_where_the_line_of_the_end_is_damaged_or_cut) {
     place.write("run/metrics.jsonl", whole.substr(0, end) + rest);
     expect_end(65, place.eave("watch run"), {"the run in run has ended", "eave summary run"});
   }
+}
+
+TEST(Watch, tells_a_newer_format_from_damage) {
+  const Place place;
+  place.write("run/metrics.jsonl", "{\"type\":\"header\",\"format\":3}\n");
+  for (const std::string once : {"", " --once"}) {
+    const Ended ended =
+        expect_end(65, place.eave("watch run" + once), {"run: metrics.jsonl line 1: it says format 3; "});
+    EXPECT_FALSE(holds(ended.output, "damaged") || holds(ended.output, "failed")) << ended.output;
+  }
+}
+
+// Makes a run whose metrics.jsonl has no end, as one that goes on.
+void make_begun_run(const Place& place) {
+  ASSERT_EQ(place.eave(quick("--run-dir run")).code, 0);
+  const std::string whole = place.read("run/metrics.jsonl");
+  place.write("run/metrics.jsonl", whole.substr(0, whole.rfind("{\"type\":\"end\"")));
+  std::filesystem::remove(place.path() / "run/summary.json");
+}
+
+TEST(Watch, ends_if_the_process_of_the_run_was_killed) {
+  const Place place;
+  make_begun_run(place);
+  place.write("run/run.lock", "host here\nmachine " + machine_name() + "\npid " + std::to_string(::getpid()) +
+                                  "\nstarted 1\nsince 1\nformat 1\n");
+  expect_end(69, place.eave("watch run"), {"no process writes the run in run any more", "--resume auto"});
+  expect_output(0, place.eave("watch run --once"), {"no process writes the run in run any more"});
+}
+
+TEST(Watch, ends_if_the_directory_is_removed) {
+  const Place place;
+  make_begun_run(place);
+  const std::jthread removal([&] {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    std::filesystem::remove_all(place.path() / "run");
+  });
+  expect_end(66, place.eave("watch run"), {"run was removed: there is nothing left to watch"});
 }
 
 TEST(Watch, draws_in_place_on_a_terminal_and_leaves_by_ctrl_c) {
