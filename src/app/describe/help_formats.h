@@ -21,6 +21,7 @@ struct ShellOption {
   enum class Value { kNone, kPath, kWords, kFree } value;
   std::vector<std::string> words;  // for kWords: words that the option takes, or the usual ones
   bool may_stand_alone = false;    // the value may be left out
+  bool may_be_path = false;        // with kWords: the value may also be a path
 };
 
 // All options of a command, --help, and the options of the command in `also_takes`, without duplicates.

@@ -15,7 +15,8 @@ ShellOption shell_option(const OptionSpec& spec) {
     return {spec.name, spec.help, Value::kPath, {}};
   const std::vector<std::string>& words = spec.choices.empty() ? spec.examples : spec.choices;
   const bool has_on = std::ranges::find(words, "on") != words.end();
-  return {spec.name, spec.help, words.empty() ? Value::kFree : Value::kWords, words, has_on};
+  const bool may_be_path = spec.name == "model";  // a folder, or one of the words
+  return {spec.name, spec.help, words.empty() ? Value::kFree : Value::kWords, words, has_on, may_be_path};
 }
 
 void add_options(std::vector<ShellOption>& options, const CommandLine& line) {
@@ -47,11 +48,17 @@ _eave() {
   else
     values=$(_eave_other_words "$command")
   fi
-  if [[ $values == / ]]; then
+  local begin=
+  if [[ $values != / && $current == *,* ]]; then
+    begin=${current%,*},
+  fi
+  COMPREPLY=()
+  if [[ $values != / ]]; then
+    mapfile -t COMPREPLY < <(compgen -P "$begin" -W "${values% /}" -- "${current#"$begin"}")
+  fi
+  if [[ $values == */ && ${#COMPREPLY[@]} == 0 ]]; then
     compopt -o filenames 2>/dev/null
     mapfile -t COMPREPLY < <(compgen -f -- "$current")
-  else
-    mapfile -t COMPREPLY < <(compgen -W "$values" -- "$current")
   fi
 }
 
@@ -66,7 +73,8 @@ std::string function(const std::string& comment, const std::string& name, const 
 }
 
 std::string offered(const ShellOption& option) {
-  return option.value == ShellOption::Value::kPath ? "/" : join_words(option.words);
+  if (option.value == ShellOption::Value::kPath) return "/";
+  return join_words(option.words) + (option.may_be_path ? " /" : "");
 }
 
 // Options that offer the same words share one case.
@@ -84,7 +92,9 @@ std::string argument(const ShellOption& option) {
   if (!has_value) return shell_quoted(text);
   text += (option.may_stand_alone ? "::" : ":") + option.name + ":";
   if (option.value == ShellOption::Value::kPath) text += "_files";
-  if (option.value == ShellOption::Value::kWords) text += "(" + join_words(option.words) + ")";
+  const std::string words = join_words(option.words);
+  if (option.value == ShellOption::Value::kWords)
+    text += option.may_be_path ? "{ compadd -- " + words + "; _files }" : "(" + words + ")";
   return shell_quoted(text);
 }
 
@@ -102,13 +112,26 @@ std::string when(const NamedCommand& command) {
   return "complete -c eave -n '__fish_seen_subcommand_from " + std::string(command.name) + "'";
 }
 
+// fish offers the value of an option that may stand alone only behind a =. This line offers it as a word of its own
+// too.
+std::string separate_value_line(const NamedCommand& command, const ShellOption& option) {
+  const bool is_flag = option.words == std::vector<std::string>{"on", "off"};
+  if (!option.may_stand_alone || is_flag) return "";
+  return "complete -c eave -n '__fish_seen_subcommand_from " + std::string(command.name) +
+         "; and contains -- (commandline -opc)[-1] --" + option.name + "' -f -a " +
+         fish_quoted(join_words(option.words)) + "\n";
+}
+
 std::string option_line(const NamedCommand& command, const ShellOption& option) {
   std::string text = when(command) + " -l " + option.name;
   if (option.value == ShellOption::Value::kPath) text += " -r -F";
   if (option.value == ShellOption::Value::kFree) text += " -x";
   if (option.value == ShellOption::Value::kWords)
-    text += std::string(option.may_stand_alone ? " -f -a " : " -x -a ") + fish_quoted(join_words(option.words));
-  return text + " -d " + fish_quoted(option.help) + "\n";
+    text += std::string(option.may_stand_alone ? " -f -a "
+                        : option.may_be_path   ? " -r -F -a "
+                                               : " -x -a ") +
+            fish_quoted(join_words(option.words));
+  return text + " -d " + fish_quoted(option.help) + "\n" + separate_value_line(command, option);
 }
 
 std::string lines_of(const NamedCommand& command) {
@@ -177,8 +200,9 @@ std::string bash_completion() {
 std::string zsh_completion() {
   std::string text =
       "#compdef eave\n# Completes the words of eave in zsh. Written by: eave help --format zsh\n\n"
+      "_eave() {\n"
       "local curcontext=$curcontext state line ret=1\n"
-      "local -a commands=(\n";
+      "local -a subcommands=(\n";
   for (const NamedCommand& command : commands())
     text +=
         "  " + shell_quoted(std::string(command.name) + ":" + escape_characters(command.summary, ":\\", "\\")) + "\n";
@@ -187,11 +211,14 @@ std::string zsh_completion() {
       "_arguments -C '(- *)--help[list the commands]' '(- *)--version[print the version]' \\\n"
       "  '1:command:->command' '*::word:->word' && return\n\n"
       "if [[ $state == command ]]; then\n"
-      "  _describe -t commands command commands\n"
+      "  _describe -t commands command subcommands\n"
       "elif [[ $state == word ]]; then\n"
       "  case $line[1] in\n";
   for (const NamedCommand& command : commands()) text += words_of(command);
-  return text + "  esac\nfi\n";
+  return text +
+         "  esac\nfi\n}\n\n"
+         "# The file is either a function of $fpath that is called, or was sourced.\n"
+         "if [ \"$funcstack[1]\" = _eave ]; then\n  _eave \"$@\"\nelse\n  compdef _eave eave\nfi\n";
 }
 
 std::string fish_completion() {
