@@ -36,7 +36,7 @@ CommandLine plan_command_line() {
         {},
         planned_names()},
        {"tau", OptionType::kInteger, "",
-        "number of steps from one exchange to the next (default: the run's, else the method's)"},
+        "number of steps from one exchange to the next (default: the run's with its own method, else the method's)"},
        {"global-tau", OptionType::kInteger, "",
         "easgd-tree: steps between exchanges with the global center, a multiple of tau (default: 10 tau)"},
        {"pull-delay", OptionType::kInteger, "",

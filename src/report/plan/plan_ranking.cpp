@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <set>
 
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
@@ -152,6 +153,13 @@ std::vector<std::string> ranking_sentences(const PlanReport& report) {
   std::vector<std::string> all;
   for (const int ranks : numbers_of_ranks(report)) all.push_back(sentence(report, ranks));
   return all;
+}
+
+bool has_several_taus(const PlanReport& report) {
+  std::set<std::int64_t> taus;
+  for (const Plan& plan : report.plans)
+    if (title_of(plan.method, 1) != plan.method.name) taus.insert(plan.method.tau);
+  return taus.size() > 1;
 }
 
 std::string ranking_conclusion(const PlanReport& report) {

@@ -39,6 +39,9 @@ std::string ranking_table(const PlanReport& report);
 // model's error.
 std::vector<std::string> ranking_sentences(const PlanReport& report);
 
+// Whether methods that exchange every tau steps are planned with different taus.
+bool has_several_taus(const PlanReport& report);
+
 // All of them in one sentence: which method is first on which numbers of ranks. "" if there is only one method.
 std::string ranking_conclusion(const PlanReport& report);
 

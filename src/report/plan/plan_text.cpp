@@ -153,7 +153,10 @@ std::string plan_text(const PlanReport& report) {
   std::string text = ranking_table(report) + "\nassumed:\n";
   for (const std::string& sentence : plan_assumptions(report)) text += "- " + printable(sentence) + "\n";
   const std::string conclusion = ranking_conclusion(report);
-  return conclusion.empty() ? text : text + "\n" + printable(conclusion) + "\n";
+  if (conclusion.empty()) return text;
+  return text + "\n" + printable(conclusion) + "\n" +
+         (has_several_taus(report) ? "The methods have different taus: --tau N plans all of them with the same.\n"
+                                   : "");
 }
 
 std::string plan_json(const PlanReport& report) {

@@ -30,7 +30,8 @@ TEST_F(PlanProgram, prints_one_ranked_table_what_is_assumed_and_what_is_first) {
                                      "(that of the run's shaped link)",
                                      "the run is too short to plan well: its ranks computed for 0."});
   expect_parts(ended.output,
-               {"\n4096 ", "\nFirst by this plan, in time only: ", "4096 ranks", "plans for more than 8 hosts"});
+               {"\n4096 ", "\nFirst by this plan, in time only: ", "4096 ranks", "plans for more than 8 hosts",
+                "The methods have different taus: --tau N plans all of them with the same.\n"});
 }
 
 TEST_F(PlanProgram, ranks_methods_within_each_number_of_ranks) {
