@@ -44,6 +44,12 @@ std::string time_text() {
   return text.data();
 }
 
+// That of the causes if they agree.
+ExitCode code_without_runs(const std::vector<LeftOut>& left_out) {
+  const auto is_other = [&](const LeftOut& each) { return each.code != left_out.front().code; };
+  return left_out.empty() || std::ranges::any_of(left_out, is_other) ? ExitCode::kBadData : left_out.front().code;
+}
+
 void write(const std::optional<OutputPath>& path, const std::string& content) {
   if (!path) return;
   write_file_atomically(*path, content);
@@ -76,12 +82,11 @@ PageWords read_page_words(const OptionValues& values) {
 bool report_runs(const std::vector<fs::path>& directories, const ReportFiles& files, std::optional<double> target,
                  const PageWords& words) {
   RunList list = read_runs(directories);
-  const bool none_was_there = list.none_was_there;
+  const ExitCode code = code_without_runs(list.left_out);
   const Comparison comparison = compare_runs(std::move(list), target);
   std::fputs(report_text(comparison).c_str(), stdout);
   if (comparison.runs.empty()) {
-    throw Error(none_was_there ? ExitCode::kInputMissing : ExitCode::kBadData,
-                "no run is left to report; the lines above say why each was left out");
+    throw Error(code, "no run is left to report; the lines above say why each was left out");
   }
   std::puts("");
   write(files.variants_csv, variants_csv(comparison));

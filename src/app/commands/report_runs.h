@@ -28,7 +28,8 @@ std::vector<OptionSpec> page_word_options();
 PageWords read_page_words(const OptionValues& values);
 
 // Prints the tables and the verdict, and writes the files. Returns whether a run finished. `target` is as in
-// compare_runs (report/compare/comparison.h). Throws Error: kBadData (no run can be read), kCannotCreate.
+// compare_runs (report/compare/comparison.h). Throws Error: kCannotCreate; if no run can be
+// read, the code of the causes, or kBadData if they differ.
 bool report_runs(const std::vector<std::filesystem::path>& directories, const ReportFiles& files,
                  std::optional<double> target = std::nullopt, const PageWords& words = {});
 

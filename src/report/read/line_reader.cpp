@@ -36,10 +36,10 @@ void require_file(const std::filesystem::path& path) {
 
 }  // namespace
 
-LineReader::LineReader(const std::filesystem::path& path) : name_(path.filename().string()) {
+LineReader::LineReader(const std::filesystem::path& path) : path_(path) {
   require_file(path);
   file_.open(path, std::ios::binary);
-  if (!file_) throw Error(ExitCode::kInputOutput, "cannot read " + name_ + ": " + std::strerror(errno));
+  if (!file_) throw Error(ExitCode::kInputOutput, "cannot read " + path.string() + ": " + std::strerror(errno));
 }
 
 // Reads more text after the rest that is left. Returns false if no more text comes.
@@ -48,13 +48,14 @@ bool LineReader::fill() {
   begin_ = 0;
   const std::size_t before = text_.size();
   if (before > kLongest) {
-    throw Error(ExitCode::kBadData, name_ + " line " + std::to_string(number_ + 1) + " is longer than 64 MiB");
+    throw Error(ExitCode::kBadData,
+                path_.filename().string() + " line " + std::to_string(number_ + 1) + " is longer than 64 MiB");
   }
   text_.resize(before + chunk_);
   file_.read(text_.data() + before, static_cast<std::streamsize>(chunk_));
   chunk_ = std::min(2 * chunk_, kLargestChunk);  // many files are short, so the chunk starts small
   text_.resize(before + static_cast<std::size_t>(file_.gcount()));
-  if (file_.bad()) throw Error(ExitCode::kInputOutput, "cannot read " + name_);
+  if (file_.bad()) throw Error(ExitCode::kInputOutput, "cannot read " + path_.string());
   return text_.size() > before;
 }
 

@@ -26,7 +26,7 @@ class LineReader {
 
  private:
   bool fill();
-  std::string name_;
+  std::filesystem::path path_;
   std::ifstream file_;
   std::size_t chunk_ = 4096;
   std::string text_;  // text from begin_ on is not handed out yet

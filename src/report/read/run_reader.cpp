@@ -206,8 +206,9 @@ std::vector<NamedDirectory> candidates(const std::vector<fs::path>& directories,
   std::vector<NamedDirectory> found;
   for (const fs::path& directory : directories) {
     if (const std::string why = why_no_directory_of_run(directory); !why.empty()) {
-      left_out.push_back(
-          {directory.string(), why + "; expected a run's (--run-dir of eave train), or one that holds such"});
+      left_out.push_back({directory.string(),
+                          why + "; expected a run's (--run-dir of eave train), or one that holds such",
+                          ExitCode::kInputMissing});
       continue;
     }
     if (holds_run(directory)) {
@@ -275,14 +276,9 @@ RunList read_runs(const std::vector<fs::path>& directories) {
       run.name = candidate.name;
       list.runs.push_back(std::move(run));
     } catch (const Error& unusable) {
-      list.left_out.push_back({candidate.name, unusable.what()});
+      list.left_out.push_back({candidate.name, unusable.what(), unusable.code()});
     }
   }
-  list.none_was_there = list.runs.empty() && list.left_out.size() == directories.size() &&
-                        std::ranges::none_of(directories, [](const fs::path& directory) {
-                          std::error_code error;
-                          return fs::is_directory(directory, error);
-                        });
   return list;
 }
 

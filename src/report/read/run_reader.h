@@ -37,12 +37,12 @@ void require_config_of_run(const std::filesystem::path& directory, const std::ma
 
 struct LeftOut {
   std::string name, why;
+  ExitCode code = ExitCode::kBadData;  // of the error
 };
 
 struct RunList {
   std::vector<RunRecord> runs;
   std::vector<LeftOut> left_out;
-  bool none_was_there = false;  // no named directory exists
 };
 
 // Reads each run directory. In a directory that is not a run directory, it reads the run directories one level below. A

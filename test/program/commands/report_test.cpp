@@ -1,5 +1,6 @@
 // Tests `eave report` on runs that `eave train` has just made.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
@@ -84,6 +85,24 @@ TEST_F(Report, goes_on_without_runs_that_it_cannot_read_and_fails_where_none_is_
                                        "left out: missing: there is no such directory"});
   expect_end(65, place_->eave("report flipped missing --html none"));
   expect_end(65, place_->eave("report bad"), {"no run is left to report"});
+}
+
+TEST_F(Report, ends_with_the_code_of_the_cause_if_it_is_the_same_for_all_runs) {
+  place_->write("torn/metrics.jsonl", "{\"type\":\"hea");
+  place_->write("closed/metrics.jsonl", "");
+  std::filesystem::permissions(place_->path() / "closed/metrics.jsonl", std::filesystem::perms::none);
+  expect_end(66, place_->eave("report missing gone"));
+  expect_end(65, place_->eave("report missing torn"));
+  if (::geteuid() == 0) return;  // root reads every file
+  expect_end(74, place_->eave("report closed"), {"cannot read closed/metrics.jsonl: "});
+}
+
+TEST_F(Report, reads_what_stands_behind_two_dashes_as_directories) {
+  place_->write("--bad/torn/metrics.jsonl", "{\"type\":\"hea");
+  expect_output(0, place_->eave("report --html none -- runs/easgd-1 --bad"), {"left out: --bad/torn: "});
+  expect_output(0, place_->eave("summary -- runs/easgd-1"), {"easgd"});
+  expect_output(0, place_->eave("watch --once -- runs/easgd-1"), {"easgd"});
+  expect_end(64, place_->eave("watch runs/easgd-1 -- runs/easgd-2"), {"unexpected word 'runs/easgd-2'"});
 }
 
 TEST_F(Report, and_its_like_say_of_a_run_that_is_no_directory_what_it_is) {
