@@ -39,9 +39,12 @@ namespace {
 
 using ReportRequest = PathsAndValues;
 
+bool writes_no_page(const OptionValues& values) { return values.has("html") && values.text("html") == "none"; }
+
 ReportRequest read_report_request(const CommandLine& line, const std::vector<std::string>& words) {
   ReportRequest request = read_paths(line, words, "DIR", "no directory given; expected DIR..., see --help");
   check_output_options(request.values, {"html", "csv", "runs-csv", "metrics-csv"});
+  if (writes_no_page(request.values)) refuse_page_words(request.values, "--html none");
   if (request.values.has("target")) real_in(request.values, "target", -1e39, 1e39);
   return request;
 }
@@ -53,7 +56,7 @@ std::optional<OutputPath> named_file(const ReportRequest& request, const char* o
 
 std::optional<OutputPath> page_path(const ReportRequest& request) {
   constexpr const char* kPageName = "report.html";
-  if (request.values.has("html") && request.values.text("html") == "none") return std::nullopt;
+  if (writes_no_page(request.values)) return std::nullopt;
   if (request.values.has("html")) return named_file(request, "html");
   const fs::path& first = request.paths.front();
   return OutputFolder(holds_run(first) ? fs::path(".") : first) / kPageName;

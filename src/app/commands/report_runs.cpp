@@ -65,6 +65,11 @@ std::vector<OptionSpec> page_word_options() {
            "text file of at most 64 KiB whose lines the HTML page shows below its title, as they are"}};
 }
 
+void refuse_page_words(const OptionValues& values, const std::string& with) {
+  for (const char* const name : {"title", "notes"})
+    if (values.given(name)) refuse_option(values, name, "has no effect with " + with + ", which writes no page");
+}
+
 PageWords read_page_words(const OptionValues& values) {
   constexpr std::size_t kLongestNotes = std::size_t{1} << 16;
   PageWords words;

@@ -23,6 +23,8 @@ struct PageWords {
 };
 
 std::vector<OptionSpec> page_word_options();
+// Refuses these options with the option `with`, such as "--html none". Throws Error(kUsage).
+void refuse_page_words(const OptionValues& values, const std::string& with);
 
 // Reads the file of --notes. Throws Error: kInputMissing, kBadData (longer than 64 KiB, or no text).
 PageWords read_page_words(const OptionValues& values);

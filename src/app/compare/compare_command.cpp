@@ -65,6 +65,7 @@ CompareRequest read_comparison(const CommandLine& line, const std::vector<std::s
                             parted.of_train};
   for (const char* name : {"launcher", "limit-silence"})
     if (comparison.own.given(name)) refuse_option(comparison.own, name, "has no effect without --program");
+  refuse_page_words_of_part(comparison.own);
   comparison.transport = setting(parted.of_train, "transport", "auto");
   refuse_launcher(comparison.transport);
   if (starts_ranks(comparison.transport)) comparison.threads = std::max(most_ranks(comparison.own), 2);

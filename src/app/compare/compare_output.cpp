@@ -102,6 +102,10 @@ std::string lock_name(const OptionValues& own) {
 
 }  // namespace
 
+void refuse_page_words_of_part(const OptionValues& own) {
+  if (own.has("part")) refuse_page_words(own, "--part");
+}
+
 void keep_part(Grid& grid, const OptionValues& own) {
   if (!own.has("part")) return;
   const auto [number, of] = part_of(own);

@@ -12,6 +12,9 @@
 
 namespace eave {
 
+// Refuses --title and --notes with --part, because a part writes no page. Throws Error(kUsage).
+void refuse_page_words_of_part(const OptionValues& own);
+
 // Keeps only the groups that --part names. Throws Error(kUsage).
 void keep_part(Grid& grid, const OptionValues& own);
 

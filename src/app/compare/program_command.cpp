@@ -55,6 +55,7 @@ int compare_programs(const CommandLine& line, const std::vector<std::string>& wo
     refuse_ranks();
     const ComparedWords parted = split_words(words);
     own = line.parse(parted.own, environment_without(environment, {"program"}).data());
+    refuse_page_words_of_part(own);
     grid = read_program_grid(own, parted.of_train);
   };
   return run_command_once(words, line.help(), read, [&] {

@@ -33,6 +33,7 @@ bool lies_in(const fs::path& inner, const fs::path& outer) {
 void check_output_options(const OptionValues& values, std::initializer_list<const char*> options) {
   std::map<fs::path, std::string> named;
   for (const std::string option : options) {
+    if (values.text(option) == "-") refuse_option(values, option, "give a file name, or /dev/stdout");
     const fs::path file = file_named(values, option);
     if (file.empty()) continue;
     const std::string given = "--" + option + " " + values.text(option);

@@ -120,6 +120,10 @@ TEST_F(Report, refuses_what_it_does_not_understand) {
   expect_end(64, place_->eave("report runs --htlm x"));
   expect_end(64, place_->eave("report runs --csv"));
   expect_end(66, place_->eave("report missing"));
+  expect_end(64, place_->eave("report runs --html none --title X"),
+             {"--title X (command line): has no effect with --html none"});
+  expect_end(64, place_->eave("report runs --html -"), {"give a file name, or /dev/stdout"});
+  expect_end(64, place_->eave("compare --part 1/2 --title X"), {"has no effect with --part, which writes no page"});
   expect_end(0, place_->eave("report runs --html none", {0, "EAVE_BATCH=64"}));
 }
 
