@@ -102,10 +102,10 @@ TEST(CommandLine, what_it_prints_as_configuration_reads_back_the_same) {
 // describe() prints a text value so that a configuration file gives the same value back. If no file can hold the value,
 // it throws a usage error that names the option.
 TEST(CommandLine, a_value_it_prints_as_configuration_comes_back_whole_or_is_refused) {
-  const std::vector<std::string> held = {"a b",    "a = b",        "[a]", "\"a\"", "'a'", "a;b", "\\", "a\tb",
-                                         "a,b  c", "\u00e4\u20ac", "$a",  "=",     "-a",  "//",  "[",  "]"};
-  const std::vector<std::string> not_held = {"a#b",  "#",   "a #b", " a", "a ",   "\ta",  "a\t",    "a\nb",
-                                             "a\rb", "a\r", "\va",  " ",  "a\vb", "\x7f", "\u202ea"};
+  const std::vector<std::string> held = {"a b",    "a = b",        "[a]", "\"a\" b", "'a' 'b'", "a;b", "\\", "a\tb",
+                                         "a,b  c", "\u00e4\u20ac", "$a",  "=",       "-a",      "//",  "[",  "]"};
+  const std::vector<std::string> not_held = {"a#b", "#",   "a #b", " a",   "a ",   "\ta",     "a\t",   "a\nb", "a\rb",
+                                             "a\r", "\va", " ",    "a\vb", "\x7f", "\u202ea", "\"a\"", "'a'"};
   for (const std::string& text : held) {
     const ConfigFile file(sample().describe(parse({"--name=" + text})));
     EXPECT_EQ(parse({file.option()}).text("name"), text);
@@ -138,6 +138,8 @@ TEST(CommandLine, what_a_file_would_lose_or_take_literally_is_refused) {
       {"batch = 7\nplace = runs/a#1\n", "line 2: 'place = runs/a#1': # begins a remark"},
       {"place = \"runs/a\"\n", "leave out the quotes"},
       {"place = 'runs/a'\n", "leave out the quotes"},
+      {"batch = \"7\"\n", "leave out the quotes"},
+      {"name = 'dense 10'\n", "leave out the quotes"},
       {"batch = 7  # \x80 lost\n", "line 1: it is not UTF-8 text"},
       {"batch = 7\nplace = caf\xe9\n", "line 2: it is not UTF-8 text"},
       {std::string("batch = 7\nbat\0ch = 8\n", 19), "line 2: it contains a zero byte"},

@@ -24,12 +24,13 @@ void require_writable(const OptionValues::Entry& entry) {
   const bool is_quoted = is_path && !text.empty() && (text.front() == '"' || text.front() == '\'');
   std::string seen = text;  // --print-config shows it on a terminal, where tabs are harmless
   std::ranges::replace(seen, '\t', ' ');
-  if (!is_framed && !is_quoted && text.find('#') == std::string::npos && printable(seen) == seen) return;
+  if (!is_framed && !has_quotes(entry.spec, text) && text.find('#') == std::string::npos && printable(seen) == seen)
+    return;
   throw Error(
       ExitCode::kUsage,
       "--print-config: a configuration file cannot hold --" + entry.spec.name + " '" + text + "' (" + entry.source +
           "), because it contains #, a control character, a blank at an end, or bytes that are not UTF-8, or it "
-          "is a path that begins with a quote; give it on the command line");
+          "begins with a quote; give it on the command line");
 }
 
 constexpr std::array kForms = {

@@ -130,9 +130,9 @@ std::string settings_text(const std::string& content, const std::string& path) {
   return text;
 }
 
-// Refuses quotes around a path: in a file they would become part of the path.
+// Refuses quotes around a value: in a file they would become part of it.
 void refuse_quotes(const OptionSpec& spec, const std::string& text, const std::string& path) {
-  if (!is_path(spec) || text.empty() || (text.front() != '"' && text.front() != '\'')) return;
+  if (!has_quotes(spec, text)) return;
   throw Error(ExitCode::kUsage,
               path + ": --" + spec.name + " " + text + ": leave out the quotes; a value is the whole line");
 }
@@ -152,6 +152,12 @@ void refuse_twin(const std::vector<Assignment>& assignments, const std::string& 
 }
 
 }  // namespace
+
+// A free text may begin with a quoted word, and go on.
+bool has_quotes(const OptionSpec& spec, const std::string& text) {
+  if (text.empty() || (text.front() != '"' && text.front() != '\'')) return false;
+  return !is_free_text(spec) || text.find(text.front(), 1) == text.size() - 1;
+}
 
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
