@@ -57,7 +57,8 @@ bool is_option(const CommandLine& line, const std::string& word) {
   return name != std::string::npos && line.declared().entries().contains(word.substr(name, word.find('=') - name));
 }
 
-CheckpointRequest read_checkpoint_request(const CommandLine& line, const std::vector<std::string>& words) {
+CheckpointRequest read_checkpoint_request(const CommandLine& line, std::vector<std::string> words) {
+  if (words.size() > 2 && words[1] == "--") words.erase(words.begin() + 1);  // what follows is RUN
   const auto first = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("-"); });
   if (first - words.begin() < 2) {
     // parse throws an error that names the option.

@@ -20,8 +20,6 @@ void require_writable(const OptionValues::Entry& entry) {
   const std::string& text = entry.text;
   const auto is_blank = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
   const bool is_framed = !text.empty() && (is_blank(text.front()) || is_blank(text.back()));
-  const bool is_path = entry.spec.type == OptionType::kPath || entry.spec.type == OptionType::kPaths;
-  const bool is_quoted = is_path && !text.empty() && (text.front() == '"' || text.front() == '\'');
   std::string seen = text;  // --print-config shows it on a terminal, where tabs are harmless
   std::ranges::replace(seen, '\t', ' ');
   if (!is_framed && !has_quotes(entry.spec, text) && text.find('#') == std::string::npos && printable(seen) == seen)
@@ -32,6 +30,8 @@ void require_writable(const OptionValues::Entry& entry) {
           "), because it contains #, a control character, a blank at an end, or bytes that are not UTF-8, or it "
           "begins with a quote; give it on the command line");
 }
+
+constexpr const char* kEndOfOptions = "--";
 
 constexpr std::array kForms = {
     ValueForm{OptionType::kInteger, "N", "a whole number in decimal digits"},
@@ -292,6 +292,10 @@ PathsAndValues read_paths(const CommandLine& line, const std::vector<std::string
                           const std::string& missing) {
   std::vector<std::string> options, names;
   for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == kEndOfOptions) {
+      names.insert(names.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+      break;
+    }
     const bool is_option = words[i].starts_with("--");
     (is_option ? options : names).push_back(words[i]);
     const bool has_value = words[i].find('=') != std::string::npos;
@@ -305,8 +309,17 @@ PathsAndValues read_paths(const CommandLine& line, const std::vector<std::string
 
 PathsAndValues read_first_path(const CommandLine& line, const std::vector<std::string>& words, const std::string& what,
                                const std::string& missing) {
-  if (words.empty() || words[0].starts_with("-")) throw Error(ExitCode::kUsage, missing);
-  return {{path_of_word(words[0], what)}, line.parse({words.begin() + 1, words.end()})};
+  const auto end = std::ranges::find(words, kEndOfOptions);
+  std::vector<std::string> options(words.begin(), end), operands(end == words.end() ? end : end + 1, words.end());
+  if (!options.empty() && !options.front().starts_with("-")) {
+    operands.insert(operands.begin(), options.front());
+    options.erase(options.begin());
+  }
+  if (operands.empty()) throw Error(ExitCode::kUsage, missing);
+  if (operands.size() > 1)
+    throw Error(ExitCode::kUsage,
+                "unexpected word '" + operands[1] + "' after " + operands[0] + "; expected one " + what);
+  return {{path_of_word(operands[0], what)}, line.parse(options)};
 }
 
 }  // namespace eave
