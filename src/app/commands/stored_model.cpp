@@ -60,6 +60,16 @@ std::string describe_model_without_run(const std::filesystem::path& place) {
   return is_folder_of_transformers(place) ? place.string() + " is a model of Hugging Face's transformers" : "";
 }
 
+namespace {
+
+std::int64_t step_in(const OptionValues& values) {
+  const Reading<std::int64_t> step = read_integer(values.text("step"));
+  if (!step.value || *step.value < 1) refuse_option(values, "step", "expected last, or a whole number from 1");
+  return *step.value;
+}
+
+}  // namespace
+
 StoredModel read_model_of_step(const std::filesystem::path& run, const OptionValues& values) {
   if (const std::string model = describe_model_without_run(run); !model.empty())
     refuse_option(values, "step", "is for run directories, and " + model + "; leave --step out");
@@ -70,7 +80,7 @@ StoredModel read_model_of_step(const std::filesystem::path& run, const OptionVal
     throw Error(ExitCode::kInputMissing,
                 "--step " + word + ": no checkpoint in " + directory.string() + "; name a run that has saved one");
   }
-  const std::int64_t step = word == "last" ? *std::ranges::max_element(steps) : values.integer("step", 1);
+  const std::int64_t step = word == "last" ? *std::ranges::max_element(steps) : step_in(values);
   if (std::ranges::find(steps, step) == steps.end()) {
     throw Error(ExitCode::kInputMissing, "--step " + word + ": no such checkpoint in " + directory.string() +
                                              "; eave checkpoint ls " + run.string() + " lists them");

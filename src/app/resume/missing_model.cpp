@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kModel = "model.safetensors";
+
 // 0 if there is none. Throws Error if its place cannot be read.
 std::int64_t newest_checkpoint_of(const fs::path& run) {
   const std::vector<std::int64_t> steps = committed_steps(find_checkpoints_of(run, ""));
@@ -72,8 +74,15 @@ void require_end_of_run(const fs::path& directory, const std::string& file) {
                                            ", so it has no " + file + "; " + describe_remedy(directory, state));
 }
 
+void refuse_config_of_model(const fs::path& place) {
+  std::error_code error;
+  const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
+  if (place.filename() != "config.json" || !fs::exists(folder / kModel, error)) return;
+  throw Error(ExitCode::kBadData,
+              place.string() + " describes the model beside it; name its folder, " + folder.string());
+}
+
 void require_model_in(const fs::path& folder) {
-  constexpr const char* kModel = "model.safetensors";
   require_end_of_run(folder, kModel);
   std::error_code error;
   if (fs::exists(fs::symlink_status(folder / kModel, error))) return;

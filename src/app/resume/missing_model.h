@@ -13,4 +13,7 @@ void require_end_of_run(const std::filesystem::path& directory, const std::strin
 // The same for a folder's model; also if the folder has weights that PyTorch wrote, and no model.safetensors.
 void require_model_in(const std::filesystem::path& folder);
 
+// Throws Error(kBadData) if `place` is the config.json beside a model: the model is its folder.
+void refuse_config_of_model(const std::filesystem::path& place);
+
 }  // namespace eave

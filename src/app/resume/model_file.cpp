@@ -284,6 +284,7 @@ std::filesystem::path find_model(const std::filesystem::path& place) {
 }
 
 SafetensorsFile read_model_of(const std::filesystem::path& place) {
+  refuse_config_of_model(place);
   const std::filesystem::path file = find_model(place);
   if (is_safetensors_index(file)) return read_safetensors_parts(file);
   if (file != place) require_model_in(place);

@@ -61,6 +61,9 @@ TEST(Generate, goes_on_with_the_text_that_a_model_knows_by_heart) {
   EXPECT_EQ(generate("--temperature 0 --prompt-tokens 97,98 --tokens 5").output, "97,98,99,100,101,102,10\n");
   EXPECT_EQ(place.eave("generate run/model.safetensors --temperature 0 --prompt ab --tokens 4").output, "abcdef\n");
   EXPECT_EQ(generate("--step last --temperature 0 --prompt ab --tokens 4").output, "abcdef\n");
+  expect_end(64, place.eave("generate run --step foo"),
+             {"--step foo (command line): expected last, or a whole number from 1"});
+  expect_end(65, place.eave("generate run/config.json"), {"describes the model beside it; name its folder, run"});
 }
 
 TEST(Generate, gives_the_same_text_for_the_same_seed_and_another_for_each_sample) {
