@@ -120,14 +120,16 @@ unsigned eave_traits(const eave_averager* averager);
  * parameters. Exchanges read it when they need it, until the next call of this function. `factor` is that of the step
  * in which they do. For PyTorch's SGD, `velocity` holds its momentum buffers, and the factor is learning rate *
  * momentum. Call it before the first step, with zeros, and before each step whose factor differs from that of the step
- * before. */
+ * before. Returns EAVE_USAGE without nesterov=on, or if the factor is not finite. If `velocity` is not finite,
+ * eave_after_update returns EAVE_DIVERGED where it does so for parameters. */
 int eave_look_ahead(eave_averager* averager, const float* velocity, double factor);
 
 /* Call it before the gradients of a step are computed; it may change the parameters. `samples` are those of this rank
- * in this step, `samples_everywhere` those of all ranks together. They are the weights in means of gradients. If both
- * are 0, all ranks have the same weight. If the samples of all ranks do not add up to samples_everywhere, a step that
- * averages gradients ends with EAVE_USAGE in eave_before_update_of or eave_before_update_from, on all ranks; then the
- * averager can only be closed. */
+ * in this step, `samples_everywhere` those of all ranks together. They are the weights in means of gradients, and in
+ * means of parameters (local-sgd, bmuf, slowmo, diloco, and none with average-at-end=on), over the steps since the last
+ * one. If both are 0, all ranks have the same weight. If the samples of all ranks do not add up to samples_everywhere,
+ * the function that would make the mean returns EAVE_USAGE on all ranks: eave_before_update for gradients, otherwise
+ * eave_after_update, eave_consensus, eave_state or eave_save. Then the averager can only be closed. */
 int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_everywhere, double learning_rate);
 /* Optional; call it between eave_begin_step and eave_after_update if the optimizer takes this step at another learning
  * rate, the same on all ranks. Not collective. */

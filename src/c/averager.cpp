@@ -150,6 +150,10 @@ std::optional<std::string> Averager::limit() const {
 bool Averager::is_compressed() const { return asks_for_compression(options_.values); }
 
 void Averager::enter(Stage from, Stage to, const char* call) {
+  if (stage_ == Stage::kOnlyToBeClosed)
+    throw Error(
+        ExitCode::kUsage,
+        std::string(call) + ": the samples of an earlier step did not add up, so this averager can only be closed");
   if (stage_ != from)
     throw Error(ExitCode::kUsage,
                 std::string(call) + " is out of turn: a step is begin_step, before_update, after_update");
@@ -251,6 +255,8 @@ void Averager::after_update() {
   if (!is_left_out_) unchecked_step_ = step_.index + 1;
   const bool is_hundredth = (step_.index + 1) % kStepsBetweenChecks == 0;
   if (is_hundredth || communicator_->reads_parameters_after(step_)) check_last_update(traits().averages_gradients);
+  if (!averages_) shares_.count(step_);
+  if (communicator_->reads_parameters_after(step_)) check_shares();
   communicator_->after_update(step_);
   replica_.device->wait();
   ++step_.index;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "c/finite_gate.h"
 #include "c/gpu_link.h"
 #include "c/sample_count.h"
+#include "c/sample_shares.h"
 #include "c/state/averager_state.h"
 #include "c/state/save_lock.h"
 #include "c/step_observer.h"
@@ -62,7 +64,8 @@ class Averager {
   // empty. It comes in for this rank. If gradients are averaged in this step, it goes out with the flags of any rank.
   // `parts`: where the gradients lie; empty: in the vector. Throws Error(kDiverged) as FiniteGate does.
   bool before_update(double loss_sum, TensorFlags has_gradient = {}, const GradientParts& parts = {});
-  // Throws kInternal if replicas differ that the method keeps equal. Throws Error(kDiverged) if the optimizer has made
+  // Throws AgreedError(kUsage) before an exchange that the samples of the ranks weigh, if they do not add up. Throws
+  // kInternal if replicas differ that the method keeps equal. Throws Error(kDiverged) if the optimizer has made
   // parameters that are not finite, and the method exchanges them in this step, or it is a hundredth step. Otherwise
   // the next function that uses the parameters throws it, and before_update if the gradient or loss is not finite.
   void after_update();
@@ -129,10 +132,13 @@ class Averager {
   bool is_observed_by(const StepObserver* observer) const { return observer_ == observer; }
 
  private:
-  enum class Stage { kBetweenSteps, kComputing, kUpdating };
+  enum class Stage { kBetweenSteps, kComputing, kUpdating, kOnlyToBeClosed };
   void enter(Stage from, Stage to, const char* call);
   bool joins_each_step() const;
   bool has_other_end() const;
+  bool weighs_parameters() const;
+  void require_shares(const std::function<void()>& check);
+  void check_shares();
   void refuse_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) const;
 
   void open_gpu(Slice parameters, Slice gradients);
@@ -192,6 +198,7 @@ class Averager {
   std::optional<FiniteGate> gate_;
   std::optional<GradientFlags> flags_;
   std::optional<SampleCount> sample_count_;
+  SampleShares shares_;  // in the steps whose parameters are averaged later
   std::optional<ReplicaComparison> replicas_;
   int workers_ = 1;
   Step step_;

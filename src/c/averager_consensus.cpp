@@ -14,6 +14,26 @@ bool Averager::has_other_end() const {
   return options_.values.entries().contains("average-at-end") && options_.values.flag("average-at-end");
 }
 
+// Whether samples are the weights when parameters are averaged. eave does not know the weights of a plug-in.
+bool Averager::weighs_parameters() const {
+  if (workers_ == 1 || options_.plugin) return false;
+  return has_other_end() || traits().exchanges == ExchangePattern::kBlockingSums;
+}
+
+// A mean with wrong weights, once made, cannot be mended. All ranks come to the same end.
+void Averager::require_shares(const std::function<void()>& check) {
+  try {
+    check();
+  } catch (...) {
+    stage_ = Stage::kOnlyToBeClosed;
+    throw;
+  }
+}
+
+void Averager::check_shares() {
+  if (weighs_parameters()) require_shares([this] { shares_.check(*counting_); });
+}
+
 Hash128 Averager::hash_of(ConstSlice values) {
   std::vector<float> copy;
   if (gpu_ && gpu_->holds(values)) {
@@ -95,6 +115,7 @@ void Averager::write_consensus(Slice into) {
   });
   require_equal_steps();
   check_last_update(traits().averages_gradients);
+  check_shares();
   const ConstSlice values = consensus();
   if (gpu_ && !gpu_->holds(values)) {
     gpu_->write(into, values);

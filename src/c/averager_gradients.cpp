@@ -15,15 +15,6 @@ namespace {
 // The largest magnitude that values may have if it is known only whether they are finite.
 std::int32_t largest_if(bool is_finite) { return is_finite ? cpu::kInfinite - 1 : cpu::kInfinite; }
 
-// All ranks find the same. Sums of floats are off by far less than the bound. A step may have samples on no rank.
-void refuse_shares(double sum) {
-  if (sum == 0 || std::abs(sum - 1) < 1e-4) return;
-  throw AgreedError(ExitCode::kUsage, "begin_step: samples/samples_everywhere of all ranks add up to " +
-                                          number_text(sum) +
-                                          ", not to 1: give all ranks the same samples_everywhere, the sum of "
-                                          "their samples");
-}
-
 }  // namespace
 
 // The first value stays behind, so that before_update can still tell other ranks by NaN that the loss is not finite.
@@ -157,7 +148,8 @@ bool Averager::before_update(double loss_sum, TensorFlags has_gradient, const Gr
 
 // Begins the exchange of the gradients that have not been handed over, and waits for the exchange of all.
 Averager::Told Averager::average(double loss_sum, TensorFlags has_gradient, const GradientParts& parts, bool changed) {
-  const bool tells = averages_ && workers_ > 1 && (!has_gradient.empty() || is_compressed());
+  const bool is_shared = averages_ && workers_ > 1;
+  const bool tells = is_shared && (!has_gradient.empty() || is_compressed());
   Told told;
   const std::int32_t largest = take_rest(parts, averages_ && !tells);
   told.is_whole = std::isfinite(loss_sum) && largest < cpu::kInfinite;
@@ -167,7 +159,7 @@ Averager::Told Averager::average(double loss_sum, TensorFlags has_gradient, cons
   if (uses_vector(parts) && !has_weight) weigh_gradients(rest, told.is_whole, averages_ && !tells);
   // All sums of gradients begin before that of the flags, because ranks hand over parts at different times.
   if (averages_) communicator_->gradient_ready(rest);
-  if (tells)
+  if (is_shared)
     flags_->start({.is_finite = told.is_whole,
                    .is_large = is_large(largest),
                    .counts = step_.samples > 0,
@@ -178,12 +170,12 @@ Averager::Told Averager::average(double loss_sum, TensorFlags has_gradient, cons
   if (const std::optional<Pull> pull = communicator_->before_update(step_))
     replica_.device->pull_parameters(replica_.parameters, *pull, step_.ahead);
   replica_.device->wait();
-  if (tells) {
+  if (is_shared) {
     AllGradients all = flags_->finish(has_gradient);
-    refuse_shares(all.shares);
+    require_shares([&] { refuse_shares(all.shares); });
     told.where = std::move(all.where);
     told.any_changed = all.any_changed;
-    told.is_small = !all.any_large && !is_compressed();
+    told.is_small = tells && !all.any_large && !is_compressed();
   }
   return told;
 }

@@ -206,8 +206,9 @@ class Averager(ScaledSteps, SavedMethod):
         has. If batches differ in size, call it before forward.
 
         `samples` are those of this rank in this step, `samples_everywhere` those of all ranks. They are the weights in
-        means of gradients. If both are 0, all ranks have the same weight. If the ranks' samples do not add up to
-        samples_everywhere, a step that averages gradients raises an Error on all ranks."""
+        means of gradients, and in means of parameters (local-sgd, bmuf, slowmo, diloco). If both are 0, all ranks have the
+        same weight. If the ranks' samples do not add up to samples_everywhere, the step that would make such a mean raises
+        an Error on all ranks."""
         self._begin(samples, samples_everywhere, self._vector.read)
 
     def _begin(self, samples: int, samples_everywhere: int, read: Callable[[str], None], has_computed: bool = False) -> None:

@@ -58,7 +58,9 @@ class VectorAverager(Method):
 
     def begin_step(self, learning_rate: float, samples: int = 0, samples_everywhere: int = 0) -> None:
         """Collective. Call it before gradients are computed; it may change the parameters. If batches differ in size,
-        pass the samples of this rank and of all ranks. If both are 0, all ranks have the same weight in means."""
+        pass the samples of this rank and of all ranks. If both are 0, all ranks have the same weight in means. If the
+        ranks' samples do not add up to samples_everywhere, the call that would make a mean with these weights raises an
+        Error on all ranks."""
         require_planned_rate([{"lr": learning_rate}])
         self._begin_step(learning_rate, samples, samples_everywhere)
 

@@ -84,6 +84,7 @@ TakenState Averager::take_state(std::string_view caller) {
   });
   require_equal_steps();
   check_last_update(traits().averages_gradients);
+  check_shares();
   communicator_->forget_consensus();
   const ConstSlice consensus = communicator_->consensus();
   replica_.device->wait();
