@@ -174,6 +174,17 @@ void Averager::refuse_step(std::int64_t samples, std::int64_t samples_everywhere
         "iterate; leave nesterov out if they are the iterate");
 }
 
+void Averager::look_ahead(Ahead ahead) {
+  if (!options_.values.flag("nesterov"))
+    throw Error(
+        ExitCode::kUsage,
+        "look_ahead has no effect without nesterov=on, with which the parameters are ahead of the iterate: give "
+        "eave_open nesterov=on, or leave the call out");
+  if (!std::isfinite(ahead.factor))
+    throw Error(ExitCode::kUsage, "look_ahead: the factor is not finite; expected learning rate * momentum, or 1");
+  step_.ahead = ahead;
+}
+
 void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) {
   refuse_step(samples, samples_everywhere, learning_rate);
   if (observer_ && stage_ == Stage::kBetweenSteps)
@@ -242,10 +253,13 @@ void Averager::check_last_update(bool on_all_ranks) {
   const std::int64_t step = std::exchange(unchecked_step_, 0);
   if (step == 0) return;
   const auto check = [&] {
-    if (is_finite(replica_.parameters)) return;
+    const bool is_whole = is_finite(replica_.parameters);
+    const bool reads_velocity = !traits().averages_gradients && !step_.ahead.velocity.empty();
+    if (is_whole && (!reads_velocity || is_finite(step_.ahead.velocity))) return;
     throw Error(ExitCode::kDiverged,
-                "training diverged: the optimizer has made parameters that are not finite in step " +
-                    std::to_string(step) + "; try a smaller learning rate, or warm-up");
+                "training diverged: the optimizer has made " +
+                    std::string(is_whole ? "a velocity (look_ahead) that is" : "parameters that are") +
+                    " not finite in step " + std::to_string(step) + "; try a smaller learning rate, or warm-up");
   };
   on_all_ranks ? agree(*counting_, check) : check();
 }

@@ -48,7 +48,7 @@ class Averager {
   ~Averager();
 
   // As eave_look_ahead. Not collective.
-  void look_ahead(Ahead ahead) { step_.ahead = ahead; }
+  void look_ahead(Ahead ahead);
 
   void begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate);
   // As eave_change_rate. Not collective.

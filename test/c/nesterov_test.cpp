@@ -2,6 +2,8 @@
 // at the look-ahead point. Also tests the consensus of `none` with --average-at-end.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include "eave/agreement.h"
@@ -88,6 +90,29 @@ TEST(Eamsgd, is_refused_until_the_velocity_is_known) {
     std::vector<float> x(3), g(3);
     Averager averager(transport, "communicator=easgd nesterov=on", x, g);
     expect_thrown<Error>(ExitCode::kUsage, "eave_look_ahead", [&] { averager.begin_step(0, 0, 0.1); });
+  });
+}
+
+TEST(LookAhead, is_refused_without_nesterov_and_with_a_factor_that_is_not_finite) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    std::vector<float> x(3), g(3), velocity(3);
+    Averager plain(transport, "communicator=easgd", x, g), ahead(transport, "communicator=easgd nesterov=on", x, g);
+    expect_thrown<Error>(ExitCode::kUsage, "no effect without nesterov=on", [&] { plain.look_ahead({velocity, 1}); });
+    for (const float factor : {std::nanf(""), std::numeric_limits<float>::infinity()})
+      expect_thrown<Error>(ExitCode::kUsage, "the factor is not finite", [&] { ahead.look_ahead({velocity, factor}); });
+    ahead.look_ahead({velocity, 1});
+  });
+}
+
+TEST(LookAhead, ends_the_job_if_an_exchange_would_read_a_velocity_that_is_not_finite) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    NesterovLoop loop(transport, kOptions);
+    for (int t = 1; t < kTau; ++t) loop.step();
+    loop.velocity[2] = std::nanf("");
+    loop.averager.begin_step(0, 0, kRate);
+    EXPECT_TRUE(loop.averager.before_update(0));
+    expect_thrown<Error>(ExitCode::kDiverged, "a velocity (look_ahead) that is not finite in step 4",
+                         [&] { loop.averager.after_update(); });
   });
 }
 
