@@ -52,10 +52,12 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
   agree_on_options(transport, options, parameters.size());
   const std::vector<std::string> hosts = transport.all_gather(host_name());
   agree(transport, [&] {
-    options_ = parse_averager_options(options);
+    in_words_of_averager([&] {
+      options_ = parse_averager_options(options);
+      gate_.emplace(transport, options_.values);
+    });
     if (options_.kind->traits.only_one_rank && transport.size() > 1)
       throw Error(ExitCode::kUsage, "communicator=" + options_.kind->name + " is for one rank");
-    gate_.emplace(transport, options_.values);
     if (const auto text = limit()) limit_from(*text, "the options");
     open_gpu(parameters, gradients);
   });
@@ -91,16 +93,18 @@ void Averager::make_communicator(const std::vector<std::string>& hosts, std::int
   std::vector<std::string> warnings;
   const OptionValues& values = options_.values;
   agree(*counting_, [&] {
-    communicator_ = eave::make_communicator(*options_.kind, {.transport = *counting_,
-                                                             .values = values,
-                                                             .learning_rate = values.real("lr"),
-                                                             .warnings = warnings,
-                                                             .steps = values.integer("steps", 0),
-                                                             .first_step = first_step,
-                                                             .seed = values.seed("seed"),
-                                                             .settings = options_.settings(),
-                                                             .hosts = hosts,
-                                                             .optimizer_vectors = 0});
+    in_words_of_averager([&] {
+      communicator_ = eave::make_communicator(*options_.kind, {.transport = *counting_,
+                                                               .values = values,
+                                                               .learning_rate = values.real("lr"),
+                                                               .warnings = warnings,
+                                                               .steps = values.integer("steps", 0),
+                                                               .first_step = first_step,
+                                                               .seed = values.seed("seed"),
+                                                               .settings = options_.settings(),
+                                                               .hosts = hosts,
+                                                               .optimizer_vectors = 0});
+    });
     refuse_demands(*communicator_);
   });
   description_ = communicator_->equation();

@@ -36,6 +36,9 @@ Given parse(const std::string& options) {
     if (equals == 0 || equals == std::string::npos)
       throw Error(ExitCode::kUsage, "option '" + word + "': expected name=value, such as communicator=easgd");
     const std::string name = word.substr(0, equals);
+    if (name.starts_with('-'))
+      throw Error(ExitCode::kUsage, "option '" + word + "': an averager's options have no dashes before their names: " +
+                                        word.substr(std::min(word.find_first_not_of('-'), equals)));
     if (std::ranges::find(given, name, &Given::value_type::first) != given.end())
       throw Error(ExitCode::kUsage, "option '" + name + "' is given twice; give it once");
     given.emplace_back(name, word.substr(equals + 1));
@@ -129,10 +132,22 @@ void refuse_out_of_bounds(const OptionValues& values) {
   real_in(values, "weight-decay", 0, 1e6);
 }
 
+// Options with the same name are one option, so those of a plug-in must agree with eave's own.
+void declare_options_of(const CommunicatorKind& kind, OptionValues& values) {
+  const Plugin* plugin = plugin_of(kind.name);
+  try {
+    for (const OptionSpec& option : kind.options) values.declare(option);
+  } catch (const Error& error) {
+    if (!plugin) throw;
+    throw Error(ExitCode::kUsage,
+                "plug-in " + plugin->path + ": its options do not go with eave's own: " + error.what());
+  }
+}
+
 OptionValues values_of(const CommunicatorKind& kind, const Given& given) {
   OptionValues values;
   for (const OptionSpec& option : options_of_loop(kind)) values.declare(option);
-  for (const OptionSpec& option : kind.options) values.declare(option);
+  declare_options_of(kind, values);
   if (kind.traits.compresses) declare_compression(given, values);
   for (const auto& [name, text] : given) {
     if (!values.entries().contains(name)) refuse_of_others(name, kind, given);
@@ -236,6 +251,25 @@ AveragerOptions parse_averager_options(const std::string& options) {
   return parsed;
 }
 
+void in_words_of_averager(const std::function<void()>& work) {
+  const std::string source = " (" + std::string(kSource) + ")";
+  try {
+    work();
+  } catch (const Error& error) {
+    std::string own = error.what();
+    if (own.find(source) == std::string::npos) throw;
+    for (std::size_t end = own.find(source); end != std::string::npos; end = own.find(source)) {
+      own.erase(end, source.size());
+      const std::size_t begin = own.rfind("--", end);
+      if (begin == std::string::npos) continue;
+      own.erase(begin, 2);
+      const std::size_t blank = own.find(' ', begin);
+      if (blank < end - 2) own[blank] = '=';
+    }
+    throw Error(error.code(), own);
+  }
+}
+
 void refuse_demands(Communicator& communicator) {
   if (communicator.micro_batches() > 0)
     throw Error(ExitCode::kUsage, "reproducible=on is about the micro-batches of eave train: leave it out");
@@ -293,9 +327,9 @@ std::string describe_few_exchanges(const OptionValues& values, std::int64_t step
   const std::int64_t tau = values.integer("tau", 1), exchanges = steps / tau;
   if (exchanges >= kEnough) return "";
   const std::string after = "after " + count_text(steps, "step") + " with tau=" + std::to_string(tau) + " the ranks ";
-  if (exchanges == 0) return after + "have never exchanged: each has trained alone; take a smaller tau, or more steps";
-  return after + "have exchanged at most " + count_text(exchanges, "time") +
-         ": that is little averaging; take a smaller tau, or more steps";
+  const std::string advice = tau > 1 ? "; take a smaller tau, or more steps" : "; take more steps";
+  if (exchanges == 0) return after + "have never exchanged: each has trained alone" + advice;
+  return after + "have exchanged at most " + count_text(exchanges, "time") + ": that is little averaging" + advice;
 }
 
 }  // namespace eave

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,6 +25,8 @@ struct AveragerOptions {
 // `options`: words "name=value" with spaces between them. Throws Error(kUsage) if an option is unknown, contradicts
 // another one or has no effect.
 AveragerOptions parse_averager_options(const std::string& options);
+// Does the work. If it throws an Error, options in the message have the form of an averager's: tau=0, not --tau 0.
+void in_words_of_averager(const std::function<void()>& work);
 // Throws Error(kUsage) if the method needs something that only eave's own loop can give.
 void refuse_demands(Communicator& communicator);
 

@@ -156,7 +156,10 @@ TEST(AveragerOptions, that_mean_nothing_are_refused_on_all_ranks) {
   expect_refused("communicator=easgdd", ExitCode::kUsage, "did you mean easgd");
   expect_refused("communicator=easgd tua=3", ExitCode::kUsage, "tau");
   expect_refused("communicator=easgd tau", ExitCode::kUsage, "expected name=value");
-  expect_refused("communicator=easgd tau=none", ExitCode::kUsage, "tau");
+  expect_refused("communicator=easgd tau=none", ExitCode::kUsage, "tau=none: expected");
+  expect_refused("communicator=easgd tau=0", ExitCode::kUsage, "tau=0: expected");
+  expect_refused("communicator=easgd --tau=3", ExitCode::kUsage, "no dashes before their names: tau=3");
+  expect_refused("communicator=easgd tuba=3", ExitCode::kUsage, "unknown option tuba; ");
   expect_refused("communicator=easgd communicator=allreduce", ExitCode::kUsage, "'communicator' is given twice");
   expect_refused("communicator=easgd tau=3 tau=3", ExitCode::kUsage, "'tau' is given twice");
   expect_refused("communicator=easgd-tree groups=0, 1 , tau=3", ExitCode::kUsage, "group 3 is empty");

@@ -158,6 +158,8 @@ TEST(FewExchanges, are_warned_of_once_at_the_end) {
   EXPECT_EQ(std::ranges::count(never, '\n'), 1) << never;
   const std::string few = warnings_at_close("communicator=gossip tau=10", 25);
   EXPECT_NE(few.find("at most 2 times"), std::string::npos) << few;
+  const std::string often = warnings_at_close("communicator=local-sgd tau=1", 3);
+  EXPECT_NE(often.find("at most 3 times: that is little averaging; take more steps\n"), std::string::npos) << often;
   for (const char* options : {"communicator=local-sgd tau=10", "communicator=easgd tau=10"})
     EXPECT_EQ(warnings_at_close(options, 40), "") << options;
   for (const char* options :

@@ -65,6 +65,8 @@ TEST(Plugin, that_is_none_is_refused_by_name) {
   expect(__FILE__, ExitCode::kUsage, "cannot be opened");
   expect(NO_PLUGIN, ExitCode::kUsage, "is no plug-in");
   expect(MISNAMED_PLUGIN, ExitCode::kUsage, "communicator 'Soft Sync': a name is made of lower-case letters");
+  expect(THROWING_PLUGIN, ExitCode::kInternal,
+         "it cannot describe its method: no table; tell whoever wrote the plug-in");
   expect(FOREIGN_PLUGIN, ExitCode::kConfiguration, "other headers of eave; compile it again");
 }
 

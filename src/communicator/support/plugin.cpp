@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <utility>
 
 #include "base/files/content_kind.h"
@@ -61,13 +62,32 @@ Function function_in(void* library, const char* name, const std::string& path) {
   return function;
 }
 
+[[noreturn]] void refuse_description(const std::string& path, const std::string& why) {
+  refuse_plugin(path, "it cannot describe its method: " + why + "; tell whoever wrote the plug-in",
+                ExitCode::kInternal);
+}
+
+CommunicatorKind described(void (*describe)(CommunicatorKind&), const std::string& path) {
+  CommunicatorKind kind{};
+  try {
+    describe(kind);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    refuse_description(path, error.what());
+  } catch (...) {
+    refuse_description(path, "it throws what is no std::exception");
+  }
+  return kind;
+}
+
 // Compares the headers first: only then is it safe to pass their types to the plug-in.
 CommunicatorKind kind_in(void* library, const std::string& path) {
   const auto headers = function_in<unsigned long long (*)()>(library, "eave_plugin_headers", path);
   if (headers() != EAVE_HEADERS)
     refuse_plugin(path, std::string("was compiled with other headers of eave") + kAdvice, ExitCode::kConfiguration);
-  CommunicatorKind kind{};
-  function_in<void (*)(CommunicatorKind&)>(library, "eave_plugin_kind", path)(kind);
+  const CommunicatorKind kind =
+      described(function_in<void (*)(CommunicatorKind&)>(library, "eave_plugin_kind", path), path);
   if (kind.name.empty() || kind.make == nullptr) refuse_plugin(path, "its CommunicatorKind has no name or no make");
   if (const std::string fault = fault_of_member(kind); !fault.empty())
     refuse_plugin(path, "communicator '" + kind.name + "': " + fault);
