@@ -73,8 +73,9 @@ int eave_interface(void);
  * eave_stop. If eave_start calls MPI_Init and that fails, MPI ends the process. If the launcher started more ranks than
  * find each other (as torchrun does without EAVE_MEET), each of them would train alone. Then eave_start returns 69 on
  * all of them after a second. If MPI has begun by then, it instead prints the message once for the job and ends the
- * process. Ranks wait for each other for at most EAVE_LIMIT_STEP in the environment (default 10min), until limit-step
- * of eave_open sets another limit. */
+ * process, as it does if the program has called MPI_Finalize before. If ranks do not meet by TCP, the message is
+ * printed too. Ranks wait for each other for at most EAVE_LIMIT_STEP in the environment (default 10min), until
+ * limit-step of eave_open sets another limit. */
 int eave_start(const char* transport);
 int eave_rank(void); /* from 0; -1 before eave_start */
 int eave_size(void); /* number of ranks; 0 before eave_start */
@@ -84,8 +85,8 @@ int eave_local_rank(void);
 /* Leaves the job. Returns EAVE_USAGE if an averager is open: close it first. Waits for the other ranks without a limit,
  * as they may still evaluate and save. */
 int eave_stop(void);
-/* Ends all ranks with this exit code, because this rank cannot go on. Not collective; any thread may call it. Returns
- * only if there is no other rank. */
+/* Ends all ranks with this exit code, because this rank cannot go on. A code that is not from 1 to 255 becomes 70. Not
+ * collective; any thread may call it. Returns only if there is no other rank. */
 void eave_abort(int code);
 
 /* Opens an averager over the parameters and gradients of a model. `options` are words "name=value" with spaces between:

@@ -14,6 +14,7 @@
 #include "eave/agreement.h"
 #include "eave/decorators.h"
 #include "eave/job.h"
+#include "transport/core/failure.h"
 #include "transport/job/launchers.h"
 #include "transport/mpi/mpi_library.h"
 #include "transport/nccl/nccl_support.h"
@@ -62,6 +63,13 @@ int find_local_rank(Transport& transport) {
   return static_cast<int>(std::count(hosts.begin(), hosts.begin() + transport.rank(), own));
 }
 
+// Why the ranks did not meet. It is printed already: by this thread, or by another rank.
+AgreedError describe_start(int code) {
+  if (const std::optional<Failure> printed = printed_failure()) return {printed->code, printed->message};
+  return {code == 0 ? ExitCode::kPeerLost : static_cast<ExitCode>(code),
+          "the ranks of the job did not meet; an earlier message on standard error says why"};
+}
+
 // Whether the failure is this rank's own, with one of these codes.
 bool has_code(std::exception_ptr failure, std::initializer_list<ExitCode> codes) {
   try {
@@ -81,9 +89,10 @@ Session::Session(const std::string& transport) : limit_(limit_of_environment()),
   const TransportKind& kind = find_transport(transport);
   process_ = getpid();
   thread_ = start_thread("for communication", [this, &kind] {
-    kind.run(0, [this](Transport& ranks) { attend(ranks); });
+    const int code = kind.run(0, [this](Transport& ranks) { attend(ranks); });
     const std::lock_guard lock(mutex_);
     has_ended_ = true;
+    if (!is_open_) failure_ = std::make_exception_ptr(describe_start(code));
     changed_.notify_all();
   });
   std::unique_lock lock(mutex_);
@@ -91,7 +100,7 @@ Session::Session(const std::string& transport) : limit_(limit_of_environment()),
   if (is_open_) return;
   lock.unlock();
   thread_.join();
-  throw Error(ExitCode::kPeerLost, "the ranks of the job did not meet; an earlier message on standard error says why");
+  std::rethrow_exception(failure_);
 }
 
 Session::~Session() { close(); }

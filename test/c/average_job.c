@@ -1,6 +1,6 @@
 /* A rank of a job over eave.h alone: SGD on sum_k (x_k - rank - k / 10)^2 / 2.
  *
- *     average_job OPTIONS STEPS [own-mpi | own-mpi-single | own-mpi-without-stop]
+ *     average_job OPTIONS STEPS [own-mpi | own-mpi-single | own-mpi-without-stop | own-mpi-that-is-over]
  * With a third word it initialises MPI by itself.
  *
  * Rank 0 prints the consensus, in hexadecimal. */
@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   if (own)
     MPI_Init_thread(NULL, NULL, strcmp(argv[3], "own-mpi-single") == 0 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE,
                     &provided);
+  if (own && strcmp(argv[3], "own-mpi-that-is-over") == 0) MPI_Finalize();
   if (own && strcmp(argv[3], "own-mpi-of-unknown-launcher") == 0) {
     static char* nothing[] = {NULL};
     environ = nothing;

@@ -52,7 +52,16 @@ std::optional<Failure> failure_of(const std::function<void()>& body) noexcept {
   }
 }
 
+namespace {
+
+thread_local std::optional<Failure> last_printed;
+
+}  // namespace
+
+std::optional<Failure> printed_failure() { return last_printed; }
+
 void print_failure(const Failure& failure, int rank, int ranks) noexcept {
+  last_printed = failure;
   std::string line = "eave: ";
   if (ranks > 1 && !failure.agreed) line += "rank " + std::to_string(rank) + " on " + host_name() + ": ";
   line += printable_lines(failure.message) + "\n";

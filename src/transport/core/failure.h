@@ -37,6 +37,9 @@ std::optional<Failure> failure_of(const std::function<void()>& body) noexcept;
 // there are several ranks and the failure is not agreed.
 void print_failure(const Failure& failure, int rank, int ranks) noexcept;
 
+// What print_failure has printed last in this thread; nullopt: nothing.
+std::optional<Failure> printed_failure();
+
 // How long this rank lets others print first. Ranks often fail for the same reason at the same moment, without knowing
 // of each other, so the lowest rank prints first, and ends the others before their turn.
 std::chrono::milliseconds turn_of(int rank);

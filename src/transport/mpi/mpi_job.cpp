@@ -120,8 +120,13 @@ class MpiSession {
   void start(std::chrono::milliseconds limit) {
     end_with_launcher();
     const std::optional<PromisedRanks> promised = promised_ranks();
-    int provided = MPI_THREAD_SINGLE, size = 0, is_of_others = 0;
+    int provided = MPI_THREAD_SINGLE, size = 0, is_of_others = 0, is_over = 0;
     EAVE_MPI(MPI_Initialized(&is_of_others));
+    EAVE_MPI(MPI_Finalized(&is_over));
+    if (is_over)
+      throw Error(ExitCode::kUsage,
+                  "this program has called MPI_Finalize, after which a process cannot use MPI again: begin the job of "
+                  "eave (eave_start, in Python eave.start()) before it");
     is_own_ = !is_of_others;
     if (is_own_) {
       const StartTimeout watch(promised, limit);
