@@ -197,7 +197,7 @@ int64_t eave_steps_left_out(const eave_averager* averager);
 int eave_consensus(eave_averager* averager, float* into);
 /* In place: each element becomes the sum over ranks, in rank order. For counts and losses. */
 int eave_sum(double* values, size_t count);
-/* Gives all ranks rank 0's bytes. */
+/* Gives all ranks rank 0's bytes. If `bytes` differs between ranks, it returns EAVE_CONFIGURATION. */
 int eave_broadcast(void* values, size_t bytes);
 /* Returns EAVE_CONFIGURATION if a rank's text differs from rank 0's; the message has the first lines that differ. */
 int eave_require_same(const char* text);
@@ -275,6 +275,7 @@ int eave_is_leaving(void); /* not collective */
  *     resume=on   goes on with the run in the directory, if the averager goes on from a state that was saved while that
  *                 run was recorded. Later steps are cut from the record, so each step is there once. If nothing has
  *                 been saved, a run that was cut short begins anew
+ * The last two may also be off. No setting may be named format: config.json has a format of its own.
  * Returns 73 if the directory cannot be used, or another run writes there. Close the run before its averager. */
 int eave_run_open(const char* directory, const char* settings, eave_averager* averager, eave_run** run);
 /* Records the mean loss of this rank's samples. It belongs to the step under way; between steps, to the last one.
@@ -287,8 +288,8 @@ int eave_run_loss(eave_run* run, double loss);
 int eave_run_evaluate(eave_run* run, double loss, double score, const double* validation);
 /* Writes the end of the run and frees it. Returns EAVE_USAGE if the last step has not been evaluated. */
 int eave_run_close(eave_run* run);
-/* Not collective. Writes that the run has failed with this exit code, and frees it. With EAVE_LEFT it writes no
- * failure: the run may go on later. */
+/* Not collective. Writes that the run has failed with this exit code, from 1 to 255, and frees it. With EAVE_LEFT it
+ * writes no failure: the run may go on later. */
 int eave_run_fail(eave_run* run, int code, const char* message);
 /* Not collective, and needs no eave_start. Reads the record of a run as eave's own commands do. Returns 66 if no run is
  * in the directory, 65 if they would refuse it. */

@@ -44,6 +44,9 @@ class OpenHandles {
   std::set<const void*> open_;
 };
 
+// Whether a process can end with this code and have failed.
+inline bool is_code_of_failure(int code) { return code >= 1 && code <= 255; }
+
 // Does the work in the session's thread; an exception becomes a code and the message of eave_error. `call`: set if all
 // ranks do this work in the same order. Throws nothing.
 int call_in_session(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work);

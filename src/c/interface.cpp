@@ -308,6 +308,7 @@ int eave_sum(double* values, size_t count) {
 int eave_broadcast(void* values, size_t bytes) {
   return in_session(Function::kBroadcast, [&](Transport& transport) {
     if (bytes > 0) require(values, "values");
+    eave::require_same(transport, "eave_broadcast of " + eave::count_text(static_cast<std::int64_t>(bytes), "byte"));
     broadcast_bytes(transport, static_cast<char*>(values), bytes);
   });
 }
@@ -372,6 +373,9 @@ int eave_restore(eave_averager* averager, const void* const* states, const size_
     require(former, "former");
     require(caller, "caller");
     require(caller_bytes, "caller_bytes");
+    if (count > 0) require(states, "states");
+    if (count > 0) require(bytes, "bytes");
+    for (size_t i = 0; i < count; ++i) require(states[i], "a state");
     std::vector<std::string_view> given;
     for (size_t i = 0; i < count; ++i) given.emplace_back(static_cast<const char*>(states[i]), bytes[i]);
     eave::Averager::Restored restored = own.restore(given);
@@ -404,7 +408,7 @@ int eave_load(eave_averager* averager, const char* directory, int* former, const
 }
 
 void eave_abort(int code) {
-  if (session) session->abort(static_cast<ExitCode>(code));
+  if (session) session->abort(eave::is_code_of_failure(code) ? static_cast<ExitCode>(code) : ExitCode::kInternal);
 }
 
 void eave_ask_to_leave() { eave::ask_to_leave(); }

@@ -70,8 +70,8 @@ class Run:
         batch = batch_of_run(batch)
         self._averager, self._metric = averager, metric
         self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
-        # In the settings these two words are orders.
-        settings = {f"config-{name}" if name in ("overwrite", "resume") else name: value
+        # In the settings two of these words are orders, and config.json has a format of its own.
+        settings = {f"config-{name}" if name in ("format", "overwrite", "resume") else name: value
                     for name, value in _settings_of(config).items()}
         settings.update(averager._facts_of_run())
         settings.update(settings_of_run())

@@ -49,8 +49,10 @@ std::string describe_end(const fs::path& run, RunState state) {
 std::string describe_remedy(const fs::path& run, RunState state) try {
   if (living_owner(run / kRunLock)) return "eave watch " + run.string() + " follows it";
   const std::map<std::string, std::string> config = config_of(run);
-  if (config.contains("program"))
+  if (config.contains("python"))
     return "start its program again: after averager.load(), eave.Run with resume=True goes on with it";
+  if (config.contains("program"))
+    return "start its program again: after eave_load, eave_run_open with resume=on goes on with it";
   const std::int64_t newest = newest_checkpoint_of(run);
   const bool has_diverged = state == RunState::kDiverged;
   if (newest == 0)

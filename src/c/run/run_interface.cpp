@@ -48,6 +48,7 @@ int for_all_ranks(RunFunction function, const std::function<void(Transport&)>& w
 int eave_run_open(const char* directory, const char* settings, eave_averager* averager, eave_run** run) {
   return for_all_ranks(RunFunction::kRunOpen, [&](Transport& transport) {
     require_run(directory, "directory");
+    if (*directory == '\0') throw eave::Error(eave::ExitCode::kUsage, "eave_run_open: give the name of a directory");
     require_run(settings, "settings");
     eave::require_open(averager);
     require_run(run, "run");
@@ -97,8 +98,11 @@ int eave_run_check(const char* directory) {
 int eave_run_fail(eave_run* run, int code, const char* message) {
   if (!run) return 0;
   return eave::call_in_session(std::nullopt, [&](Transport&) {
-    const std::unique_ptr<eave_run> owned = take_run(run);
     require_run(message, "message");
+    if (!eave::is_code_of_failure(code))
+      throw eave::Error(eave::ExitCode::kUsage,
+                        "eave_run_fail: exit code " + std::to_string(code) + "; expected one from 1 to 255");
+    const std::unique_ptr<eave_run> owned = take_run(run);
     run->recorder.fail({static_cast<eave::ExitCode>(code), message});
   });
 }

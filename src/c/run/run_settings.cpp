@@ -21,6 +21,8 @@ Config lines_of(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t equals = line.find('=');
+    if (line.starts_with("format="))
+      refuse_setting("config.json has a format of its own; give '" + line + "' another name");
     if (equals == 0 || equals == std::string::npos) refuse_setting("'" + line + "': expected name=value");
     if (!config.emplace(line.substr(0, equals), line.substr(equals + 1)).second)
       refuse_setting("'" + line.substr(0, equals) + "' is given twice; give it once");
@@ -35,6 +37,12 @@ std::int64_t count_in(const Config& config, const std::string& name, std::int64_
   if (!value || *value < least)
     refuse_setting(name + "=" + found->second + ": expected a whole number from " + std::to_string(least) + " up");
   return *value;
+}
+
+bool flag_in(const Config& config, const std::string& name) {
+  const std::string text = setting_in(config, name, "off");
+  if (text != "on" && text != "off") refuse_setting(name + "=" + text + ": expected on or off");
+  return text == "on";
 }
 
 Metric metric_in(const Config& config) {
@@ -79,8 +87,8 @@ RunSettings parse_run_settings(const std::string& text, const AveragerSettings& 
   settings.test_samples = count_in(config, "test-samples", 0, 0);
   settings.batch = count_in(config, "batch", 1, 0);
   settings.every = count_in(config, "log-every", 1, 1);
-  settings.overwrite = setting_in(config, "overwrite") == "on";
-  settings.resume = setting_in(config, "resume") == "on";
+  settings.overwrite = flag_in(config, "overwrite");
+  settings.resume = flag_in(config, "resume");
   if (settings.overwrite && settings.resume)
     refuse_setting("overwrite=on and resume=on contradict each other; give one");
   config.erase("resume");

@@ -268,6 +268,10 @@ TEST(RunRecorder, refuses_settings_that_contradict_the_averager) {
   EXPECT_EQ(refusal(place, "batch=x", kNothing), "settings of the run: batch=x: expected a whole number from 1 up");
   EXPECT_EQ(refusal(place, "better=less", kNothing),
             "settings of the run: better=less: expected higher or lower, which values of the metric are better");
+  for (const std::string order : {"overwrite=yes", "overwrite=true", "resume=1", "resume="})
+    EXPECT_EQ(refusal(place, order, kNothing), "settings of the run: " + order + ": expected on or off");
+  EXPECT_EQ(refusal(place, "format=9", kNothing),
+            "settings of the run: config.json has a format of its own; give 'format=9' another name");
 }
 
 TEST(RunRecorder, refuses_a_directory_that_holds_a_run) {
