@@ -182,8 +182,8 @@ void Averager::look_ahead(Ahead ahead) {
   if (!options_.values.flag("nesterov"))
     throw Error(
         ExitCode::kUsage,
-        "look_ahead has no effect without nesterov=on, with which the parameters are ahead of the iterate: give "
-        "eave_open nesterov=on, or leave the call out");
+        "look_ahead has no effect without nesterov=on, with which the parameters are ahead of the iterate: open the "
+        "averager with it, or leave the call out");
   if (!std::isfinite(ahead.factor))
     throw Error(ExitCode::kUsage, "look_ahead: the factor is not finite; expected learning rate * momentum, or 1");
   step_.ahead = ahead;

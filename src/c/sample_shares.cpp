@@ -24,9 +24,9 @@ void SampleShares::count(const Step& step) {
 void SampleShares::check(Transport& transport) {
   const auto samples = static_cast<double>(samples_), all = static_cast<double>(samples_everywhere_);
   samples_ = samples_everywhere_ = 0;
-  float share = static_cast<float>(all > 0 ? samples / all : 0);
-  transport.all_reduce_sum({&share, 1}).wait();
-  refuse_shares(share);
+  sum_ = static_cast<float>(all > 0 ? samples / all : 0);
+  transport.all_reduce_sum({&sum_, 1}).wait();
+  refuse_shares(sum_);
 }
 
 }  // namespace eave

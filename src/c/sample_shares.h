@@ -20,6 +20,7 @@ class SampleShares {
 
  private:
   std::int64_t samples_ = 0, samples_everywhere_ = 0;
+  float sum_ = 0;  // outlives check(), which may throw while its sum is under way
 };
 
 }  // namespace eave

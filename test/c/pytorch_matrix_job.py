@@ -198,6 +198,11 @@ def hold_samples_that_do_not_add_up_are_refused_on_all_ranks():
         before = [each.clone() for each in model.parameters()]
         refused("begin_step: samples/samples_everywhere of all ranks add up to", averager.step)
         assert all(torch.equal(old, now) for old, now in zip(before, model.parameters()))
+        model = network(0)
+        averager = open_averager(model, torch.optim.SGD(model.parameters(), lr=0.1), "local-sgd", tau=1)
+        averager.begin_step(4, everywhere)
+        loss_of(model, 0).backward()
+        refused("begin_step: samples/samples_everywhere of all ranks add up to", averager.step)
 
 
 def hold_adaptive_tau_follows_the_loss_and_is_refused_without_one():
