@@ -16,7 +16,6 @@
 #include "c/finite_gate.h"
 #include "c/gpu_link.h"
 #include "c/sample_count.h"
-#include "c/sample_shares.h"
 #include "c/state/averager_state.h"
 #include "c/state/save_lock.h"
 #include "c/step_observer.h"

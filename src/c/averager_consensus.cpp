@@ -26,6 +26,7 @@ void Averager::require_shares(const std::function<void()>& check) {
     check();
   } catch (...) {
     stage_ = Stage::kOnlyToBeClosed;
+    is_gone_on_ = false;  // so that the end compares nothing
     throw;
   }
 }
