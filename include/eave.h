@@ -16,10 +16,10 @@
  *     eave_stop();
  *
  * Functions are collective: all ranks call the same functions in the same order. These are not collective:
- * eave_interface, eave_rank, eave_size, eave_description, eave_traits, eave_look_ahead, eave_gradient_ready,
- * eave_gradients_ready, eave_steps_left_out, eave_steps, eave_spent_by, eave_shuffle, eave_run_loss, eave_run_fail,
- * eave_abort, eave_error, eave_error_is_shared and eave_ranks_meet_by_mpi, and those that say so. One thread makes all
- * calls.
+ * eave_interface, eave_rank, eave_size, eave_local_rank, eave_description, eave_traits, eave_look_ahead,
+ * eave_gradient_ready, eave_gradients_ready, eave_steps_left_out, eave_steps, eave_spent_by, eave_shuffle,
+ * eave_run_loss, eave_run_fail, eave_abort, eave_error, eave_error_is_shared and eave_ranks_meet_by_mpi, and those that
+ * say so. One thread makes all calls.
  *
  * A function returns 0, or an exit code of eave (mpi_launch/guide/faults.md); then eave_error() gives the message.
  * After EAVE_USAGE or EAVE_CONFIGURATION nothing has been done, and the call may be made again. After another code the
@@ -118,11 +118,11 @@ unsigned eave_traits(const eave_averager* averager);
 
 /* Use it with nesterov=on if the parameters are the point at which Nesterov's method takes the gradient. Then exchanges
  * work on the iterate, which is parameters + factor * velocity. `velocity` is `count` floats in the same memory as the
- * parameters. Exchanges read it when they need it, until the next call of this function. `factor` is that of the step
- * in which they do. For PyTorch's SGD, `velocity` holds its momentum buffers, and the factor is learning rate *
- * momentum. Call it before the first step, with zeros, and before each step whose factor differs from that of the step
- * before. Returns EAVE_USAGE without nesterov=on, or if the factor is not finite. If `velocity` is not finite,
- * eave_after_update returns EAVE_DIVERGED where it does so for parameters. */
+ * parameters. Exchanges read it when they need it, so keep it until the next call of this function, or eave_close.
+ * `factor` is that of the step in which they do. For PyTorch's SGD, `velocity` holds its momentum buffers, and the
+ * factor is learning rate * momentum. Call it before the first step, with zeros, and before each step whose factor
+ * differs from that of the step before. Returns EAVE_USAGE without nesterov=on, or if the factor is not finite. If
+ * `velocity` is not finite, eave_after_update returns EAVE_DIVERGED where it does so for parameters. */
 int eave_look_ahead(eave_averager* averager, const float* velocity, double factor);
 
 /* Call it before the gradients of a step are computed; it may change the parameters. `samples` are those of this rank

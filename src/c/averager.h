@@ -116,7 +116,7 @@ class Averager {
   std::int64_t steps() const { return step_.index; }  // steps done
   std::int64_t steps_left_out() const { return gate_->left_out(); }
   TransportCounters counters() const { return counting_->counters(); }
-  double seconds_waiting() const { return communicator_->costs().seconds_waiting; }
+  double seconds_waiting() const { return communicator_->costs().seconds_waiting + shares_.seconds_waiting(); }
   // Between a consensus and the next step.
   ExchangeReport exchanges() const { return communicator_->report(); }
   int ranks() const { return workers_; }

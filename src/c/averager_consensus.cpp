@@ -24,7 +24,7 @@ bool Averager::weighs_parameters() const {
 void Averager::require_shares(const std::function<void()>& check) {
   try {
     check();
-  } catch (...) {
+  } catch (const AgreedError&) {
     stage_ = Stage::kOnlyToBeClosed;
     is_gone_on_ = false;  // so that the end compares nothing
     throw;
@@ -109,11 +109,12 @@ ConstSlice Averager::consensus() {
 
 void Averager::write_consensus(Slice into) {
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "consensus");
-  if (observer_) observer_->before_consensus(*counting_);
+  if (observer_) observer_->before_meeting();
   agree(*counting_, [&] {
     if (gpu_ && !gpu_->holds(into))
       throw Error(ExitCode::kUsage, "consensus: `into` does not lie in the memory of " + gpu_->name());
   });
+  if (observer_) observer_->before_consensus();
   require_equal_steps();
   check_last_update(traits().averages_gradients);
   check_shares();

@@ -245,7 +245,7 @@ AveragerOptions parse_averager_options(const std::string& options) {
   parsed.kind = &kind_in(given);
   if (const Plugin* plugin = plugin_of(parsed.kind->name)) parsed.plugin = *plugin;
   parsed.values = values_of(*parsed.kind, given);
-  set_defaults_of_gpu(parsed.values);
+  if (!parsed.plugin) set_defaults_of_gpu(parsed.values);
   refuse_without_effect(*parsed.kind, parsed.values);
   refuse_of_trainer(parsed.values);
   return parsed;

@@ -74,8 +74,9 @@ void SampleShares::count(const Step& step) {
 void SampleShares::check(Transport& transport) {
   const auto samples = static_cast<double>(samples_), all = static_cast<double>(samples_everywhere_);
   samples_ = samples_everywhere_ = 0;
-  sum_ = static_cast<float>(all > 0 ? samples / all : 0);
-  transport.all_reduce_sum({&sum_, 1}).wait();
+  // A rank without a step gets an equal weight.
+  sum_ = static_cast<float>(all > 0 ? samples / all : 1.0 / transport.size());
+  seconds_ += transport.all_reduce_sum({&sum_, 1}).wait();
   refuse_shares(sum_);
 }
 

@@ -49,9 +49,11 @@ class SampleShares {
   void count(const Step& step);
   // Collective: one small sum. Throws as refuse_shares does, on all ranks, and begins to count anew.
   void check(Transport& transport);
+  double seconds_waiting() const { return seconds_; }  // for other ranks, in all checks
 
  private:
   std::int64_t samples_ = 0, samples_everywhere_ = 0;
+  double seconds_ = 0;
   float sum_ = 0;  // outlives check(), which may throw while its sum is under way
 };
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/host.h"
 #include "base/options/spelling.h"
 #include "base/thread.h"
 #include "eave/agreement.h"
@@ -58,7 +59,7 @@ WatchdogLimit limit_of_environment() {
 
 // Collective.
 int find_local_rank(Transport& transport) {
-  const std::string own = host_identity();
+  const std::string own = host_name() + " " + machine_name();
   const std::vector<std::string> hosts = transport.all_gather(own);
   return static_cast<int>(std::count(hosts.begin(), hosts.begin() + transport.rank(), own));
 }

@@ -17,8 +17,10 @@ class StepObserver {
   // Before a step with join() meets the other ranks. `samples`: of this rank. Throws Error(kUsage) likewise.
   virtual void refuse_joined(std::int64_t samples) const = 0;
   virtual void after_step(const Step& step, bool is_left_out) = 0;
-  // Collective. Training time ends when all ranks have come here: the last one has trained until then.
-  virtual void before_consensus(Transport& transport) = 0;
+  // When this rank comes to a consensus, and when all ranks have come. Training time ends then: the last one has
+  // trained until then.
+  virtual void before_meeting() = 0;
+  virtual void before_consensus() = 0;
   // `distance`: ‖x − c‖ / ‖c‖ of this rank's parameters x from the consensus c.
   virtual void after_consensus(double distance) = 0;
   // Collective. Adds to `progress`, which is saved, what has been observed so far; its samples are equal on all ranks.

@@ -58,14 +58,15 @@ bool is_option(const CommandLine& line, const std::string& word) {
 }
 
 CheckpointRequest read_checkpoint_request(const CommandLine& line, std::vector<std::string> words) {
-  if (words.size() > 2 && words[1] == "--") words.erase(words.begin() + 1);  // what follows is RUN
   const auto first = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("-"); });
-  if (first - words.begin() < 2) {
+  const bool is_behind_dashes = first == words.begin() + 1 && *first == "--";
+  if (first - words.begin() < 2 && !is_behind_dashes) {
     // parse throws an error that names the option.
     if (first != words.end() && !is_option(line, *first)) line.parse({*first});
     throw Error(ExitCode::kUsage, std::string(kActions) + (first == words.end() ? "" : ", before options"));
   }
-  CheckpointRequest request{words[0], path_of_word(words[1], "RUN"), line.parse({words.begin() + 2, words.end()})};
+  const PathsAndValues found = read_first_path(line, {words.begin() + 1, words.end()}, "RUN", kActions);
+  CheckpointRequest request{words[0], found.paths.front(), found.values};
   if (request.action == "export") {
     check_export(request.values);
     return request;

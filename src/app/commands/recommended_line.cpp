@@ -37,8 +37,7 @@ class TrainWords {
         settings_(question.runs[question.basis].record.settings),
         line_(train_command_line()) {
     for (const char* name : kOfThatRun) left_out_.insert(name);
-    if (!question.has_network_of_runs() || suggestion.ranks == 1)
-      left_out_.insert(kOfNetwork.begin(), kOfNetwork.end());
+    if (question.is_network_given || suggestion.ranks == 1) left_out_.insert(kOfNetwork.begin(), kOfNetwork.end());
     CommandLine transport("");
     add_transport(transport);
     const OptionValues declared = transport.declared();
@@ -86,7 +85,7 @@ class TrainWords {
 
   // Threads of one process are on one host, unless the run only imitated links.
   bool is_threads() const {
-    const bool is_one_host = question_.report.network.hosts(suggestion_.ranks) == 1 || question_.has_network_of_runs();
+    const bool is_one_host = question_.report.network.hosts(suggestion_.ranks) == 1 || !question_.is_network_given;
     return setting_in(settings_, "transport") == "threads" && is_one_host;
   }
 

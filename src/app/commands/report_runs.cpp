@@ -67,7 +67,8 @@ std::vector<OptionSpec> page_word_options() {
 
 void refuse_page_words(const OptionValues& values, const std::string& with) {
   for (const char* const name : {"title", "notes"})
-    if (values.given(name)) refuse_option(values, name, "has no effect with " + with + ", which writes no page");
+    if (values.given(name) && !values.entry(name).source.starts_with("environment"))
+      refuse_option(values, name, "has no effect with " + with + ", which writes no page");
 }
 
 PageWords read_page_words(const OptionValues& values) {

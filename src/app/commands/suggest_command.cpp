@@ -1,5 +1,6 @@
 // Implements `eave suggest`: recommends a command line from short runs and the network's figures.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <optional>
 
@@ -129,6 +130,8 @@ int ranks_of(const OptionValues& values, const std::vector<SuggestRun>& runs) {
   return most;
 }
 
+constexpr std::array kNetworkOptions = {"network-rate", "network-delay", "host-rate", "ranks-per-host", "bench-comm"};
+
 SuggestQuestion question_of(const SuggestRequest& request) {
   const std::optional<BenchNetwork> bench = bench_of(request.values);
   SuggestRuns read = read_suggest_runs(request.directories);
@@ -141,6 +144,8 @@ SuggestQuestion question_of(const SuggestRequest& request) {
   question.report.run = *basis.plan;
   take_from_run(question.report);
   question.network_of_runs = question.report.network;
+  question.is_network_given =
+      std::ranges::any_of(kNetworkOptions, [&](const char* option) { return request.values.has(option); });
   take_given(request.values, question.report);
   if (bench) take_bench(*bench, request.values, question.report);
   question.methods = methods_to_try(request.methods, question.runs);

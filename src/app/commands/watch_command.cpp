@@ -163,7 +163,7 @@ class Watch {
     if (request_.is_once) return show_once();
     do {
       const bool is_left = runs_.is_left();  // asked first, so that the poll sees all that a run wrote before it left
-      const bool was_killed = runs_.was_killed();
+      const bool was_killed = runs_.stays_killed();
       const bool is_there = runs_.poll();
       if (runs_.is_gone()) refuse_without_directory();
       request_.terminal.columns > 0 ? draw(is_there) : print(is_there);
@@ -299,7 +299,7 @@ class Watch {
   }
 
   [[noreturn]] void refuse_without_writer() const {
-    throw Error(ExitCode::kPeerLost, killed_text() + "; eave train --resume auto goes on from its last checkpoint");
+    throw Error(ExitCode::kPeerLost, killed_text() + "; " + remedy_for_run(request_.directory));
   }
 
   [[noreturn]] void refuse_without_directory() const {

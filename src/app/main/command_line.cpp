@@ -288,6 +288,22 @@ std::map<std::string, std::string> CommandLine::config_in_force(const OptionValu
   return config;
 }
 
+namespace {
+
+// The place of the "--" that ends the options, or words.size(). After an option that needs a value it is that value.
+std::size_t end_of_options(const CommandLine& line, const std::vector<std::string>& words) {
+  const OptionValues declared = line.declared();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == kEndOfOptions) return i;
+    const std::string name = words[i].starts_with("--") ? words[i].substr(2) : "";
+    const auto option = declared.entries().find(name);
+    if (option != declared.entries().end() && !may_stand_alone(option->second.spec)) ++i;
+  }
+  return words.size();
+}
+
+}  // namespace
+
 PathsAndValues read_paths(const CommandLine& line, const std::vector<std::string>& words, const std::string& what,
                           const std::string& missing) {
   std::vector<std::string> options, names;
@@ -309,7 +325,7 @@ PathsAndValues read_paths(const CommandLine& line, const std::vector<std::string
 
 PathsAndValues read_first_path(const CommandLine& line, const std::vector<std::string>& words, const std::string& what,
                                const std::string& missing) {
-  const auto end = std::ranges::find(words, kEndOfOptions);
+  const auto end = words.begin() + static_cast<std::ptrdiff_t>(end_of_options(line, words));
   std::vector<std::string> options(words.begin(), end), operands(end == words.end() ? end : end + 1, words.end());
   if (!options.empty() && !options.front().starts_with("-")) {
     operands.insert(operands.begin(), options.front());

@@ -28,7 +28,8 @@ void refuse_useless_meeting(const OptionValues& values) {
     if (!values.given(name) || values.entry(name).source.starts_with("environment")) continue;
     if (started_by_launcher())
       refuse_option(values, name, "has no effect under a launcher of MPI, with which auto is mpi; add --transport tcp");
-    if (!values.given("meet")) refuse_option(values, name, "has no effect without --meet");
+    if (!values.given("meet") && std::getenv("EAVE_MEET") == nullptr)
+      refuse_option(values, name, "has no effect without --meet");
   }
 }
 

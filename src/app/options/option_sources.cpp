@@ -24,11 +24,6 @@ namespace po = boost::program_options;
 constexpr std::string_view kEnvironmentPrefix = "EAVE_";
 constexpr std::size_t kConfigLimitBytes = std::size_t{1} << 20;
 
-// Whether an option may be given without a value, which then means "on": flags, and options with a choice "on".
-bool may_stand_alone(const OptionSpec& spec) {
-  return spec.type == OptionType::kFlag || std::ranges::find(spec.choices, "on") != spec.choices.end();
-}
-
 po::options_description describe_to_boost(const OptionValues& values) {
   po::options_description description;
   for (const auto& [name, entry] : values.entries()) {
@@ -152,6 +147,10 @@ void refuse_twin(const std::vector<Assignment>& assignments, const std::string& 
 }
 
 }  // namespace
+
+bool may_stand_alone(const OptionSpec& spec) {
+  return spec.type == OptionType::kFlag || std::ranges::find(spec.choices, "on") != spec.choices.end();
+}
 
 // A free text may begin with a quoted word, and go on.
 bool has_quotes(const OptionSpec& spec, const std::string& text) {

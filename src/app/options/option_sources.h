@@ -20,7 +20,9 @@ std::vector<Assignment> from_command_line(const std::vector<std::string>& words,
 std::vector<Assignment> from_file(const std::string& path, const OptionValues& values);
 std::vector<Assignment> from_environment(const char* const* environment);  // `environment` is null-terminated
 
-// Whether the value is in quotes, which an options file does not have. Only paths may begin with one and go on.
+// Whether the option may be given without a value, which then means "on": flags, and options with a choice "on".
+bool may_stand_alone(const OptionSpec& spec);
+// Whether the value is in quotes, which an options file does not have. Only free text may begin with one and go on.
 bool has_quotes(const OptionSpec& spec, const std::string& text);
 bool is_utf8(std::string_view text);  // every line of an options file must be UTF-8
 

@@ -67,6 +67,8 @@ std::string describe_remedy(const fs::path& run, RunState state) try {
 
 }  // namespace
 
+std::string remedy_for_run(const fs::path& run) { return describe_remedy(run, state_of_run(run)); }
+
 void require_end_of_run(const fs::path& directory, const std::string& file) {
   std::error_code error;
   if (!holds_run(directory) || fs::exists(fs::symlink_status(directory / file, error))) return;

@@ -10,6 +10,9 @@ namespace eave {
 // The message says what its checkpoints are good for.
 void require_end_of_run(const std::filesystem::path& directory, const std::string& file);
 
+// What helps a person whose run has not ended: "start its program again: after averager.load(), …".
+std::string remedy_for_run(const std::filesystem::path& run);
+
 // The same for a folder's model; also if the folder has weights that PyTorch wrote, and no model.safetensors.
 void require_model_in(const std::filesystem::path& folder);
 

@@ -130,8 +130,11 @@ std::optional<LockOwner> living_owner(const std::filesystem::path& lock) {
 
 std::optional<LockOwner> dead_owner(const std::filesystem::path& lock) {
   const std::optional<LockOwner> owner = owner_in(lock);
-  const bool is_here = owner && owner->machine == machine_name();
-  return is_here && start_of_process(owner->pid) != owner->started ? owner : std::nullopt;
+  if (!owner || owner->machine != machine_name()) return std::nullopt;
+  const std::optional<long long> start = start_of_process(owner->pid);  // hidden, perhaps, if another user's
+  const bool is_dead =
+      start ? *start != owner->started : ::kill(static_cast<pid_t>(owner->pid), 0) != 0 && errno == ESRCH;
+  return is_dead ? owner : std::nullopt;
 }
 
 class DirectoryLock::Touching {

@@ -221,12 +221,6 @@ void RunRecorder::before_step(const Step& step, bool is_even) {
 
 void RunRecorder::after_step(const Step& step, bool is_left_out) { records_->after_step(step, is_left_out); }
 
-void RunRecorder::before_consensus(Transport& transport) {
-  records_->before_meeting();
-  transport.all_gather("");
-  records_->before_consensus();
-}
-
 void RunRecorder::require_averager() const {
   if (!averager_)
     throw Error(ExitCode::kUsage, "the averager of this run is closed: close the run before its averager");

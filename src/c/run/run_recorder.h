@@ -48,7 +48,8 @@ class RunRecorder final : public StepObserver {
   void before_step(const Step& step, bool is_even) override;
   void refuse_joined(std::int64_t samples) const override { records_->refuse_joined(samples); }
   void after_step(const Step& step, bool is_left_out) override;
-  void before_consensus(Transport& transport) override;
+  void before_meeting() override { records_->before_meeting(); }
+  void before_consensus() override { records_->before_consensus(); }
   void after_consensus(double distance) override { distance_ = distance; }
   void before_save(Transport& transport, TrainingProgress& progress) override;
   void averager_is_gone() override { averager_ = nullptr; }

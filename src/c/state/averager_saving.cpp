@@ -20,8 +20,8 @@ enum Count : std::size_t { kSteps, kLeftOut, kInARow, kIsJudged, kFirstHigh, kFi
 // Options that may differ when a job goes on: the place and length of the run, and what only finds faults.
 bool may_change(const std::string& name, const OptionValues& values) {
   static const std::set<std::string> kFree = {
-      "communicator", "device",           "gpu",          "steps",  "limit-step",     "replica-hash-every",
-      "momentum",     "on-replica-fault", "on-nonfinite", "plugin", "nonfinite-limit"};
+      "communicator", "device",           "gpu",          "steps",  "limit-step",      "replica-hash-every",
+      "momentum",     "on-replica-fault", "on-nonfinite", "plugin", "nonfinite-limit", "bucket-bytes"};
   if (name == "lr") return !values.entries().contains("rho") || !values.given("rho");
   return kFree.contains(name);
 }

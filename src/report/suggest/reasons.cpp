@@ -111,7 +111,7 @@ std::vector<std::string> reasons_for_allreduce(const SuggestQuestion& question, 
     else
       reasons.push_back(name + " would take " + more + " (" + other->source + "); " +
                         (gain < kLeastGain ? "that is little: " + gains_text(question, kSmallGains)
-                                           : "but " + plan_error_text(*other)));
+                                           : "but " + plan_error_text(other->is_measured ? reference : *other)));
   }
   return reasons;
 }

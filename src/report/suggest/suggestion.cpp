@@ -69,8 +69,8 @@ std::string doubt_about_one_rank(const std::vector<Trial>& trials, double alone)
   return fastest ? plan_error_text(*fastest) : "";
 }
 
-std::vector<Trial> judged_trials(const SuggestQuestion& question, const PlanNetwork& network) {
-  std::vector<Trial> trials = trials_of(question, network);
+std::vector<Trial> judged_trials(const SuggestQuestion& question) {
+  std::vector<Trial> trials = trials_of(question);
   for (Trial& trial : trials) trial.why_not = quality_of(question, trial.method).why_not;
   return trials;
 }
@@ -95,7 +95,7 @@ Suggestion suggest(const SuggestQuestion& question) {
   suggestion.metric = question.runs[question.basis].record.metric.name;
   const AloneRate alone = alone_rate(question);
   suggestion.alone = alone.samples_per_second;
-  suggestion.trials = judged_trials(question, question.report.network);
+  suggestion.trials = judged_trials(question);
   const Trial* const chosen = choose(suggestion.trials, suggestion.alone);
   if (chosen) {
     using enum Suggestion::Answer;
@@ -109,15 +109,15 @@ Suggestion suggest(const SuggestQuestion& question) {
   const Trial* const other = best_other(suggestion.trials);
   suggestion.reasons = reasons_for(question, suggestion, alone, other);
   suggestion.unknown = unknown_of(question, suggestion);
-  PlanNetwork elsewhere = question.report.network;
+  SuggestQuestion elsewhere = question;
   for (const double factor : {0.1, 10.0}) {
     if (!is_network_assumed(question)) break;
-    elsewhere.bytes_per_second = factor * question.report.network.bytes_per_second;
-    const std::vector<Trial> trials = judged_trials(question, elsewhere);
+    elsewhere.report.network.bytes_per_second = factor * question.report.network.bytes_per_second;
+    const std::vector<Trial> trials = judged_trials(elsewhere);
     const Trial* const then = choose(trials, suggestion.alone);
     const std::string name = then ? name_of(then->method) : "one rank";
     if (name == (chosen ? name_of(chosen->method) : "one rank")) continue;
-    suggestion.unknown.push_back("with links of " + bits_per_second_text(elsewhere.bytes_per_second) +
+    suggestion.unknown.push_back("with links of " + bits_per_second_text(elsewhere.report.network.bytes_per_second) +
                                  " the answer would be " + name);
   }
   if (chosen && suggestion.answer == Suggestion::Answer::kMethod && !quality_of(question, chosen->method).is_known)

@@ -83,8 +83,10 @@ double error_of_run(const SuggestQuestion& question, const SuggestRun& run) {
 
 using ErrorsByPattern = std::map<ExchangePattern, PlanError>;
 
+// A plan that was too fast is worse than one that was too slow: it promises what the ranks do not hold.
 void keep_worse(PlanError& worst, const PlanError& error) {
-  if (std::abs(error.error) > std::abs(worst.error)) worst = error;
+  const bool is_worse = error.error > 0 ? error.error > worst.error : worst.error <= 0 && error.error < worst.error;
+  if (is_worse) worst = error;
 }
 
 // The worst of each pattern that a run measured.
@@ -103,9 +105,8 @@ PlanError worst_of(const ErrorsByPattern& errors) {
   return worst;
 }
 
-Trial planned(const SuggestQuestion& question, const PlanNetwork& network, const PlanMethod& method,
-              const ErrorsByPattern& errors) {
-  const PlanRow row = predict(question.report.run.basis, network, method, question.ranks);
+Trial planned(const SuggestQuestion& question, const PlanMethod& method, const ErrorsByPattern& errors) {
+  const PlanRow row = predict(question.report.run.basis, question.report.network, method, question.ranks);
   const auto alike = errors.find(method.pattern);
   const PlanError of_run = alike == errors.end() ? worst_of(errors) : alike->second;
   Trial trial{.method = method,
@@ -133,22 +134,14 @@ void put_in(const SuggestRun& run, Trial& trial) {
 
 }  // namespace
 
-bool SuggestQuestion::has_network_of_runs() const {
-  return report.network.ranks_per_host == network_of_runs.ranks_per_host &&
-         is_near(report.network.host_bytes_per_second, network_of_runs.host_bytes_per_second) &&
-         has_same_links(report.network, network_of_runs);
-}
-
 PlanError worst_plan(const SuggestQuestion& question) { return worst_of(errors_of(question)); }
 
-std::vector<Trial> trials_of(const SuggestQuestion& question, const PlanNetwork& network) {
+std::vector<Trial> trials_of(const SuggestQuestion& question) {
   const ErrorsByPattern errors = errors_of(question);
-  const bool is_elsewhere = !has_same_links(network, question.report.network);
   std::vector<Trial> trials;
   for (const PlanMethod& method : question.methods) {
-    Trial& trial = trials.emplace_back(planned(question, network, method, errors));
-    const SuggestRun* const run = is_elsewhere ? nullptr : run_of(question, method);
-    if (run) put_in(*run, trial);
+    Trial& trial = trials.emplace_back(planned(question, method, errors));
+    if (const SuggestRun* const run = run_of(question, method)) put_in(*run, trial);
   }
   return trials;
 }

@@ -48,19 +48,18 @@ struct SuggestQuestion {
   std::vector<SuggestRun> runs;
   std::size_t basis = 0;             // index of that run
   PlanNetwork network_of_runs = {};  // report.network, unless a figure of another network was given
+  bool is_network_given = false;     // a figure of the network was given, though perhaps that of the runs
   int ranks = 2;
   std::vector<PlanMethod> methods;  // `allreduce` first; a method with tau occurs with each tau that may be advised
-
-  bool has_network_of_runs() const;
 };
 
 // The plan that is farthest from its run, among the runs of several ranks. All plans are made from the same run.
 PlanError worst_plan(const SuggestQuestion& question);
 
-// A trial of each method on `network`, in the order of question.methods. If a run has measured the same method with as
-// many ranks on this network, the trial has that run's figures. A plan is as uncertain as the plans of runs that
+// A trial of each method, in the order of question.methods. If a run has measured the same method with as many ranks on
+// the network in question, the trial has that run's figures. A plan is as uncertain as the plans of runs that
 // exchange alike; if no run does, as the worst plan.
-std::vector<Trial> trials_of(const SuggestQuestion& question, const PlanNetwork& network);
+std::vector<Trial> trials_of(const SuggestQuestion& question);
 
 // Samples per second of one rank: as a run of one rank measured it, else by the computing of the fastest rank of the
 // run that is planned from.

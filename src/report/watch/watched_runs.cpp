@@ -21,7 +21,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double kQuietSeconds = 30;
-constexpr std::chrono::seconds kMoment{2};
+constexpr std::chrono::seconds kMoment{2}, kUntilResumed{10};
+
+// Whether it has been so for longer than `time`. `since`: when it began.
+bool lasts(bool is_so, std::optional<std::chrono::steady_clock::time_point>& since, std::chrono::seconds time) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!is_so) since.reset();
+  if (is_so && !since) since = now;
+  return since && now - *since > time;
+}
 
 double seconds_since(fs::file_time_type time) {
   return std::chrono::duration<double>(fs::file_time_type::clock::now() - time).count();
@@ -109,13 +117,11 @@ bool WatchedRuns::is_left() const {
 
 bool WatchedRuns::was_killed() const { return is_one_ && dead_owner(directory_ / kRunLock).has_value(); }
 
+bool WatchedRuns::stays_killed() { return lasts(was_killed(), killed_since_, kUntilResumed); }
+
 bool WatchedRuns::is_gone() {
   std::error_code error;
-  if (runs_.empty() || fs::exists(directory_, error) || error)
-    gone_since_.reset();
-  else if (!gone_since_)
-    gone_since_ = std::chrono::steady_clock::now();
-  return gone_since_ && std::chrono::steady_clock::now() - *gone_since_ > kMoment;
+  return lasts(!runs_.empty() && !fs::exists(directory_, error) && !error, gone_since_, kMoment);
 }
 
 double WatchedRuns::quiet_seconds() const { return seconds_since(runs_.at(newest_).changed); }

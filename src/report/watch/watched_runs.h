@@ -44,6 +44,8 @@ class WatchedRuns {
   bool is_left() const;
   // Whether the one run was written by a process of this host that ended without freeing the run's lock.
   bool was_killed() const;
+  // Whether that has been so for a while. A run that is being resumed has another owner sooner.
+  bool stays_killed();
   // Whether runs were seen, and the directory has been missing for a moment. One that is being replaced is back sooner.
   bool is_gone();
   double quiet_seconds() const;  // since the newest run was written to
@@ -69,7 +71,7 @@ class WatchedRuns {
   bool is_one_ = false;
   std::map<std::string, Entry> runs_;  // by name
   std::string newest_;
-  std::optional<std::chrono::steady_clock::time_point> gone_since_;
+  std::optional<std::chrono::steady_clock::time_point> gone_since_, killed_since_;
 };
 
 }  // namespace eave

@@ -146,6 +146,24 @@ TEST(RunRecorder, counts_the_wait_for_a_slow_rank_at_a_consensus_as_training) {
   EXPECT_GT(run.summary->waiting_share, 0.25);  // rank 0 waits nearly all the time, rank 1 never
 }
 
+// The ranks first meet to check that their samples add up.
+TEST(RunRecorder, counts_the_wait_for_a_slow_rank_before_an_average_as_waiting) {
+  const TemporaryDirectory place;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=local-sgd tau=4 lr=0.1");
+    RunRecorder run(transport, rank.averager(), path_in(place), "");
+    for (int step = 0; step < 8; ++step) {
+      if (transport.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(25));
+      rank.step();
+    }
+    rank.consensus();
+    run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
+    run.close(transport);
+    rank.averager().finish();
+  });
+  EXPECT_GT(read_run(path_in(place)).summary->waiting_share, 0.25);  // of both ranks; rank 0 waits nearly all the time
+}
+
 TEST(RunRecorder, scores_the_mean_the_first_and_the_best_worker) {
   const TemporaryDirectory place;
   on_ranks({"threads", 3}, [&](Transport& transport) {

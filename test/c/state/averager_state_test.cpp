@@ -255,6 +255,18 @@ TEST(StatesThatDoNotFit, of_a_model_of_another_size_are_refused) {
   });
 }
 
+// On a GPU another size of buckets is the default.
+TEST(States, go_on_with_other_buckets) {
+  on_ranks({"loopback", 1}, [](Transport& transport) {
+    QuadraticLoop loop(transport, "communicator=allreduce bucket-bytes=64MiB");
+    loop.step();
+    const std::string state = loop.averager.state("");
+    QuadraticLoop other(transport, "communicator=allreduce");
+    other.averager.restore({state});
+    EXPECT_EQ(other.averager.steps(), 1);
+  });
+}
+
 TEST(States, are_saved_after_the_first_step_and_restored_before_it) {
   on_ranks({"loopback", 1}, [](Transport& transport) {
     QuadraticLoop loop(transport, "communicator=easgd");
