@@ -57,9 +57,9 @@ bool is_option(const CommandLine& line, const std::string& word) {
   return name != std::string::npos && line.declared().entries().contains(word.substr(name, word.find('=') - name));
 }
 
-CheckpointRequest read_checkpoint_request(const CommandLine& line, std::vector<std::string> words) {
+CheckpointRequest read_checkpoint_request(const CommandLine& line, const std::vector<std::string>& words) {
   const auto first = std::ranges::find_if(words, [](const std::string& word) { return word.starts_with("-"); });
-  const bool is_behind_dashes = first == words.begin() + 1 && *first == "--";
+  const bool is_behind_dashes = words.size() > 1 && words[1] == "--";
   if (first - words.begin() < 2 && !is_behind_dashes) {
     // parse throws an error that names the option.
     if (first != words.end() && !is_option(line, *first)) line.parse({*first});
