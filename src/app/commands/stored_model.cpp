@@ -6,6 +6,7 @@
 #include "app/resume/checkpoint_location.h"
 #include "app/resume/huggingface_model.h"
 #include "base/options/option_values.h"
+#include "base/options/quantities.h"
 #include "base/printable.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "eave/check.h"

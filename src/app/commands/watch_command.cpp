@@ -14,6 +14,7 @@
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
+#include "app/resume/missing_model.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "base/thread.h"

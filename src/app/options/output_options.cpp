@@ -4,6 +4,7 @@
 #include <string>
 
 #include "app/options/shared_options.h"
+#include "base/options/option_values.h"
 #include "eave/check.h"
 #include "report/record/run_directory.h"
 
