@@ -9,6 +9,7 @@
 
 #include "base/options/number_text.h"
 #include "communicator/support/local_steps.h"
+#include "eave/agreement.h"
 #include "kernels/flat/flat_pass.h"
 
 namespace eave {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "report/compare/scaling_table.h"
 #include "test/expectations.h"
 #include "test/report/made_runs.h"
