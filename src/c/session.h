@@ -50,7 +50,8 @@ class Session {
   int rank() const { return rank_; }
   int size() const { return size_; }
   int local_rank() const { return local_rank_; }  // the number of ranks of this host before this one
-  // For the averagers of this session, which outlives them. A warning that several of them have is printed once.
+  // What an averager needs to know of the job. The Session outlives its averagers, and prints a warning that several of
+  // them have once.
   AveragerJob averager_job();
 
  private:

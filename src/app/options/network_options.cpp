@@ -13,7 +13,7 @@ namespace eave {
 
 namespace {
 
-// Of the transports whose ranks meet by themselves, and of auto, which may choose one.
+// The options of transports whose ranks meet by themselves. auto has them too, because it may choose such a transport.
 std::vector<OptionSpec> meeting_options() {
   return {{"meet", OptionType::kText, "",
            "HOST:PORT at which rank 0 listens and the other ranks reach it (default: environment EAVE_MEET)"},
@@ -21,7 +21,8 @@ std::vector<OptionSpec> meeting_options() {
            "how long the ranks wait there for each other (default: environment EAVE_MEET_LIMIT, else 10min)"}};
 }
 
-// Of --meet with auto. EAVE_MEET and EAVE_MEET_LIMIT may be exported for other jobs, so they are passed over.
+// Refuses --meet and --meet-limit if auto would ignore them. EAVE_MEET and EAVE_MEET_LIMIT may be exported for other
+// jobs, so they are not refused.
 void refuse_useless_meeting(const OptionValues& values) {
   if (values.text("transport") != "auto") return;
   for (const char* name : {"meet", "meet-limit"}) {
