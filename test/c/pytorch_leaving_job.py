@@ -1,7 +1,7 @@
 """A rank that is asked to leave, and goes on in another job with the bits of a loop that nobody interrupts.
 
-    pytorch_leaving_job.py CASE FOLDER leaves     trains to the end, then again until it leaves with code 75
-    pytorch_leaving_job.py CASE FOLDER returns    goes on, and compares
+    pytorch_leaving_job.py leaves FOLDER CASE        trains to the end, then again until it leaves with code 75
+    pytorch_leaving_job.py returns FOLDER CASE...    goes on with each of them, and compares
 """
 import copy
 import sys
@@ -202,28 +202,35 @@ def is_same(one, other):
     return all(map(is_same, one, other)) if isinstance(one, (list, tuple)) else one == other
 
 
-def main():
-    kind = {"plain": Training, "compiled": Compiled, "gan": Gan, "phases": Phases, "anew": Anew, "joined": Joined}[sys.argv[1]]
-    folder, file = sys.argv[2], f"{sys.argv[2]}/straight-{eave.rank()}.pt"
-    training = kind()
-    if sys.argv[3] == "leaves":
-        training.train()
-        torch.save(training.values(), file)
-        training.close()
-        training = kind()
-        try:
-            training.train(asks=True)
-        except eave.Leaving:
-            training.save(folder)
-            print(f"rank {eave.rank()} leaves after step {training.averager.steps}", flush=True)
-            raise
-        raise AssertionError("nobody leaves")
+def leave(training, folder, file):
+    training.train()
+    torch.save(training.values(), file)
+    training.close()
+    training = type(training)()
+    try:
+        training.train(asks=True)
+    except eave.Leaving:
+        training.save(folder)
+        print(f"rank {eave.rank()} leaves after step {training.averager.steps}", flush=True)
+        raise
+    raise AssertionError("nobody leaves")
+
+
+def go_on(training, folder, file):
     training.go_on(folder)
     training.train()
     for number, (one, other) in enumerate(zip(torch.load(file, weights_only=False), training.values())):
-        assert is_same(one, other), f"rank {eave.rank()}: other bits in part {number}\n{one}\n{other}"
+        assert is_same(one, other), f"rank {eave.rank()}: other bits in part {number} of {folder}\n{one}\n{other}"
     training.close()
     print(f"rank {eave.rank()} returns")
+
+
+def main():
+    kinds = {"plain": Training, "compiled": Compiled, "gan": Gan, "phases": Phases, "anew": Anew, "joined": Joined}
+    for case in sys.argv[3:]:
+        folder = f"{sys.argv[2]}/{case}"
+        do = leave if sys.argv[1] == "leaves" else go_on
+        do(kinds[case](), folder, f"{folder}/straight-{eave.rank()}.pt")
 
 
 main()
