@@ -155,6 +155,15 @@ TEST(Suggest, believes_a_run_more_than_its_plan) {
   EXPECT_EQ(chosen_by(question), "one rank");  // four ranks of it train less than one computes
 }
 
+// The plan of tau 16 promises little waiting too, but a run has shown it for tau 64.
+TEST(Suggest, prefers_a_tau_that_was_measured_to_a_smaller_one_that_is_planned) {
+  SuggestQuestion question = question_of_four();
+  question.methods.push_back(method_of("local-sgd", ExchangePattern::kBlockingSums, 64));
+  EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
+  question.runs.push_back(run_of(question.methods.back(), {10, 10, 10, 10}, 10.5, 2));
+  EXPECT_EQ(chosen_by(question), "local-sgd, tau 64");
+}
+
 // A run shows that plans are far too fast here. Then what is only planned outweighs nothing.
 TEST(Suggest, does_not_believe_other_plans_more_than_the_run_that_missed_its_plan) {
   SuggestQuestion question = question_of_four();

@@ -21,12 +21,18 @@ double high(const Trial& trial) {
          std::max(1 + model_error(trial.method.pattern), 1 / (1 + std::min(trial.of_run.error, 0.0)));
 }
 
-// Chooses among the trials of one method: the smallest tau whose exchanges cost little, else the fastest.
+// A measurement tells more than a plan; of both the smaller tau keeps replicas nearer to each other.
+bool is_rather_advised(const Trial& one, const Trial& other) {
+  if (one.is_measured != other.is_measured) return one.is_measured;
+  return one.method.tau < other.method.tau;
+}
+
+// Chooses among the trials of one method those whose exchanges cost little, else the fastest.
 const Trial* best_period(const std::vector<Trial>& trials, const std::string& method) {
   const Trial *frugal = nullptr, *fastest = nullptr;
   for (const Trial& trial : trials) {
     if (trial.method.name != method || !trial.why_not.empty()) continue;
-    if (trial.exchange_share <= kLittleWaiting && (!frugal || trial.method.tau < frugal->method.tau)) frugal = &trial;
+    if (trial.exchange_share <= kLittleWaiting && (!frugal || is_rather_advised(trial, *frugal))) frugal = &trial;
     if (!fastest || trial.samples_per_second > fastest->samples_per_second) fastest = &trial;
   }
   return frugal ? frugal : fastest;

@@ -9,8 +9,8 @@
 //    the accuracy that rarer averaging may cost. If the plan was too fast about a run that exchanges alike, the gain is
 //    divided by as much.
 // 3. Else the method that trains most samples per second, with the smallest tau of kPeriods whose exchanges cost
-//    kLittleWaiting of a step at most. If methods cannot be told apart, the first of --communicators is taken:
-//    local-sgd, which was first in 6 of the 8 cases there.
+//    kLittleWaiting of a step at most; a tau that a run measured is preferred to those that are planned. If methods
+//    cannot be told apart, the first of --communicators is taken: local-sgd, which was first in 6 of the 8 cases there.
 //
 // A method that the runs speak against (quality.h) is not advised.
 #pragma once
