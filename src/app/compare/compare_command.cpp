@@ -30,9 +30,11 @@ namespace eave {
 
 CommandLine compare_command_line() {
   CommandLine line(
-      "usage: [mpirun -np P] eave compare [options] [options of train]\n\nTrains with each method, number of ranks, "
-      "batch, learning rate and seed, all else equal, and\nreports which is best. Options of "
-      "train (eave train --help) hold for every run. Append options of one method to its\nname: --communicators "
+      "usage: [mpirun -np P] eave compare [options] [options of train]\n\nTrains with each method, number of ranks and "
+      "batch at each learning rate, repeats the best rate with further seeds,\nall else equal, and reports which "
+      "method "
+      "is best. Options of train (eave train --help) hold for every run. Append options of one method to its\nname: "
+      "--communicators "
       "allreduce,easgd:tau=10:alpha=0.1. Every comparison includes allreduce and one rank alone. (With a budget\nof "
       "bytes, it leaves out one rank alone, which sends none.)\n\nWith --program 'python3 train.py' it starts a "
       "program "

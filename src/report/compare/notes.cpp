@@ -222,7 +222,7 @@ std::string on_tuning(const Comparison& comparison) {
                     " s in " + std::to_string(tuning.runs) + (tuning.runs == 1 ? " run" : " runs"));
   }
   if (costs.empty()) return "";
-  return "Learning rates were tuned besides the runs shown: " + listed(costs) + "." +
+  return "Learning rates were tuned; runs at rates that were not chosen took: " + listed(costs) + "." +
          (is_unequal ? " Not all methods tried equally many." : "");
 }
 
