@@ -32,19 +32,23 @@ std::optional<std::int64_t> step_in(const std::string& name) {
   return step >= 1 && step_name(step) == name ? std::optional(step) : std::nullopt;
 }
 
-// Names of the directories in `directory`; symbolic links are left out.
-std::vector<std::string> directories_in(const fs::path& directory) {
+// Names of all that is in `directory`, in order.
+std::vector<std::string> entries_in(const fs::path& directory) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) {
-    std::error_code unknown;
-    if (fs::is_directory(entry.symlink_status(unknown))) names.push_back(entry.path().filename().string());
-  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error))
+    names.push_back(entry.path().filename().string());
   // Do not take a directory that cannot be read just now for one without checkpoints.
   if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory)
     throw Error(ExitCode::kInputOutput, "cannot read " + directory.string() + ": " + error.message());
   std::ranges::sort(names);
   return names;
+}
+
+// False for a symbolic link to a directory.
+bool is_directory_itself(const fs::path& path) {
+  std::error_code unknown;
+  return fs::is_directory(fs::symlink_status(path, unknown));
 }
 
 OutputPath place_in(const OutputFolder& directory, std::int64_t step) { return directory / step_name(step); }
@@ -96,7 +100,7 @@ std::string rank_file_name(int rank) { return "rank-" + std::to_string(rank) + "
 
 std::vector<std::int64_t> committed_steps(const fs::path& directory) {
   std::vector<std::int64_t> steps;
-  for (const std::string& name : directories_in(directory)) {
+  for (const std::string& name : entries_in(directory)) {
     if (const auto step = step_in(name)) steps.push_back(*step);
   }
   std::ranges::sort(steps);
@@ -128,8 +132,8 @@ void remove_old_checkpoints(const OutputFolder& directory, std::int64_t newest, 
 }
 
 void put_back_replaced_checkpoints(const OutputFolder& directory, FileCalls& calls) {
-  for (const std::string& name : directories_in(directory.path())) {
-    if (!name.ends_with(kReplaced)) continue;
+  for (const std::string& name : entries_in(directory.path())) {
+    if (!name.ends_with(kReplaced) || !is_directory_itself(directory.path() / name)) continue;
     const auto step = step_in(name.substr(0, name.size() - kReplaced.size()));
     if (!step || is_there(place_in(directory, *step))) continue;
     calls.rename(directory / name, place_in(directory, *step));
@@ -144,7 +148,11 @@ void remove_partial_checkpoints(const OutputFolder& directory, FileCalls& calls)
 }
 
 Manifest read_manifest(const fs::path& directory, std::int64_t step) {
-  const fs::path path = checkpoint_path(directory, step) / kManifest;
+  const fs::path place = checkpoint_path(directory, step), path = place / kManifest;
+  std::error_code unknown;
+  if (fs::is_symlink(place, unknown)) refuse(place, "it is a symbolic link; put the directory itself in its place");
+  if (fs::exists(place, unknown) && !fs::is_directory(place, unknown))
+    refuse(place, "it is no directory; put the checkpoint back, or remove it");
   Manifest manifest;
   try {
     manifest = parse_manifest(InputFile(path).read_whole(kManifestLimitBytes));

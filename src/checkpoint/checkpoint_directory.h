@@ -17,7 +17,8 @@ std::string rank_file_name(int rank);
 // The directory in which a checkpoint is written before it is committed.
 OutputFolder partial_folder(const OutputFolder& directory, std::int64_t step);
 
-// Steps that have a committed directory, ascending. Their files may be damaged. Empty if `directory` is missing.
+// Steps that have an entry with the name of a committed checkpoint, ascending. Its files may be damaged, and it may be
+// a symbolic link, which read_manifest refuses. Empty if `directory` is missing.
 std::vector<std::int64_t> committed_steps(const std::filesystem::path& directory);
 
 // Writes the manifest and commits the checkpoint. The caller has written and flushed all files of the ranks. When this

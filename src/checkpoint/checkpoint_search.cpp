@@ -55,7 +55,7 @@ std::string first_of(Transport& transport, const std::string& mine) {
 }  // namespace
 
 std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::path& directory,
-                                               const std::vector<int>& without_access) {
+                                               const std::string& otherwise, const std::vector<int>& without_access) {
   std::string mine;
   agree(transport, [&] {
     if (transport.rank() != 0) return;
@@ -77,7 +77,7 @@ std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::p
   }
   std::string message = "no checkpoint in " + directory.string() + " is whole";
   for (const std::string& each : found.passed_over) message += "; " + each;
-  throw AgreedError(ExitCode::kBadData, message + "; begin anew with --overwrite, or in another directory");
+  throw AgreedError(ExitCode::kBadData, message + "; " + otherwise);
 }
 
 }  // namespace eave

@@ -7,6 +7,7 @@
 
 #include "app/resume/checkpoint_location.h"
 #include "base/host.h"
+#include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
 #include "report/record/config.h"
@@ -40,6 +41,14 @@ void refuse_what_is_over(const fs::path& run) {
                                          "), and would again; to begin anew with other options give --overwrite "
                                          "instead of --resume");
   }
+}
+
+void warn_of_recorded_steps(const fs::path& run, const fs::path& checkpoints) {
+  const std::int64_t steps = recorded_steps(run);
+  if (steps == 0) return;
+  const std::string text = "--resume: the run begins anew, because there is no checkpoint in " + checkpoints.string() +
+                           ". The " + count_text(steps, "step") + " that it had recorded are replaced";
+  std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str());
 }
 
 // Collective. Without a shared file system, a run's files are on the host of rank 0. If rank 0 is on another host than
@@ -77,7 +86,8 @@ bool asks_for_rollback(const OptionValues& values) { return values.text("on-nonf
 std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const OptionValues& values,
                                                       std::vector<int>& without_access) {
   without_access = find_ranks_without_access(transport, directory_to_access(values));
-  return find_checkpoint(transport, checkpoint_directory(values), without_access);
+  return find_checkpoint(transport, checkpoint_directory(values),
+                         "begin anew with --overwrite, or in another directory", without_access);
 }
 
 std::optional<Resumption> find_resumption(Transport& transport, const OptionValues& values) {
@@ -89,7 +99,9 @@ std::optional<Resumption> find_resumption(Transport& transport, const OptionValu
     if (may_begin_anew(values)) {
       warn_of_run_elsewhere(transport, run);
       agree(transport, [&] {
-        if (transport.rank() == 0) refuse_what_is_over(run);
+        if (transport.rank() != 0) return;
+        refuse_what_is_over(run);
+        warn_of_recorded_steps(run, directory);
       });
       return std::nullopt;
     }

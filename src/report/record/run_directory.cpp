@@ -301,10 +301,12 @@ void refuse_link_of_checkpoints(const OutputFolder& run) {
            "it has a file named 'checkpoint' where the directory of checkpoints would be; move the file, or choose "
            "another run directory");
   const fs::path link = run.path() / kCheckpoints;
-  refuse(run,
-         "its 'checkpoint' is a symbolic link, and eave writes no checkpoints through a link. Give "
-         "--checkpoint-dir " +
-             fs::weakly_canonical(link, error).string() + " to keep this run's checkpoints there");
+  refuse(run, "its 'checkpoint' is a symbolic link, and eave writes no checkpoints through a link. " +
+                  (fs::exists(link, error) ? "Give --checkpoint-dir " + fs::canonical(link, error).string() +
+                                                 " to keep this run's checkpoints there"
+                                           : "It leads to " + fs::read_symlink(link, error).string() +
+                                                 ", which is not there: mount that disk if it is one, and give that "
+                                                 "directory to --checkpoint-dir; or remove the link"));
 }
 
 void require_writable(const fs::path& path, const std::string& what) {
@@ -337,8 +339,23 @@ bool holds_checkpoints(const OutputFolder& run) {
   return std::ranges::any_of(names, [](const std::string& name) { return name.starts_with("step-"); });
 }
 
+std::int64_t recorded_steps(const fs::path& run) {
+  if (!holds_run(run)) return 0;
+  std::int64_t steps = 0;
+  LineReader lines(run / kMetrics);
+  for (std::string_view text; lines.next(text);) {
+    const Json line = parse_json_or_discard(text);
+    if (line.is_object() && line.value("type", "") == "step") steps = std::max(steps, line.value("step", steps));
+  }
+  return steps;
+}
+
 KeptRecord reopen_run_directory(const OutputFolder& run, const KeptLines& kept_lines) {
   const fs::path file = run.path() / kMetrics;
+  if (!holds_run(run.path()))
+    throw Error(ExitCode::kInputMissing, file.string() +
+                                             " is missing; put it back from a copy, or begin the run anew with "
+                                             "--overwrite");
   KeptReading reading(file, kept_lines);
   const std::string kept = reading.read();
   require_config_of_run(run.path(), reading.header().config, false);

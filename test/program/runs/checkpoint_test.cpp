@@ -165,8 +165,34 @@ TEST(ResumeAuto, begins_anew_where_a_run_was_cut_short_before_its_first_checkpoi
   const std::string model = place.read("run/model.safetensors");
   std::filesystem::remove_all(place.path() / "run/checkpoint");
   std::filesystem::remove(place.path() / "run/summary.json");
-  expect_told(0, place.eave(words));
+  expect_told(
+      0, place.eave(words),
+      {"the run begins anew, because there is no checkpoint in run/checkpoint. The 7 steps that it had recorded"});
   EXPECT_EQ(place.read("run/model.safetensors"), model);
+  for (const char* file : {"run/metrics.jsonl", "run/summary.json"}) std::filesystem::remove(place.path() / file);
+  expect_told(66, place.eave(words), {"run/metrics.jsonl is missing", "--overwrite"});
+}
+
+// As after a move of checkpoints to another disk.
+TEST(Resumption, names_checkpoints_that_are_links) {
+  const Place place;
+  train_one_epoch(place);
+  const std::string words = quick(std::string(kTwo) + "--resume auto ");
+  std::filesystem::remove(place.path() / "run/summary.json");
+  const auto move_and_link = [&](const std::string& step) {
+    std::filesystem::rename(place.path() / "run/checkpoint" / step, place.path() / step);
+    std::filesystem::create_directory_symlink(place.path() / step, place.path() / "run/checkpoint" / step);
+  };
+  move_and_link("step-000007");
+  expect_told(65, place.eave("checkpoint verify run"),
+              {"step-000007: it is a symbolic link; put the directory itself"});
+  expect_told(0, place.eave(words), {"passed over", "step-000007: it is a symbolic link"});
+  std::filesystem::remove(place.path() / "run/summary.json");
+  std::filesystem::remove_all(place.path() / "step-000007");
+  for (const char* step : {"step-000004", "step-000006", "step-000007"}) move_and_link(step);
+  expect_told(65, place.eave(words),
+              {"no checkpoint in run/checkpoint is whole", "step-000004: it is a symbolic link"});
+  EXPECT_TRUE(std::filesystem::is_directory(place.path() / "step-000004"));
 }
 
 TEST(Resumption, takes_the_newest_whole_checkpoint_and_says_what_it_passes_over) {
