@@ -30,15 +30,15 @@ namespace eave {
 
 CommandLine compare_command_line() {
   CommandLine line(
-      "usage: [mpirun -np P] eave compare [options] [options of train]\n\nTrains with each method, number of ranks and "
-      "batch at each learning rate, repeats the best rate with further seeds,\nall else equal, and reports which "
-      "method "
-      "is best. Options of train (eave train --help) hold for every run. Append options of one method to its\nname: "
-      "--communicators "
-      "allreduce,easgd:tau=10:alpha=0.1. Every comparison includes allreduce and one rank alone. (With a budget\nof "
-      "bytes, it leaves out one rank alone, which sends none.)\n\nWith --program 'python3 train.py' it starts a "
-      "program "
-      "of your own under each method instead, with mpirun, srun or torchrun.");
+      "usage: [mpirun -np P] eave compare [options] [options of train]\n\n"
+      "Trains with each method, number of ranks and batch at each learning rate, repeats the best rate with further "
+      "seeds,\n"
+      "all else equal, and reports which method is best. Options of train (eave train --help) hold for every run. "
+      "Append\n"
+      "options of one method to its name: --communicators allreduce,easgd:tau=10:alpha=0.1. Every comparison includes\n"
+      "allreduce and one rank alone. (With a budget of bytes, it leaves out one rank alone, which sends none.)\n\n"
+      "With --program 'python3 train.py' it starts a program of your own under each method instead, with mpirun, srun "
+      "or torchrun.");
   line.add_group("Comparison", compare_options());
   return line;
 }
