@@ -75,6 +75,13 @@ TEST(ReportText, shows_wide_intervals_without_an_exponent) {
   EXPECT_TRUE(text.find("592.5 +- 229.8") != std::string::npos) << text;
 }
 
+TEST(ReportText, shows_no_learning_rate_that_was_not_recorded) {
+  const MadeRuns place;
+  make_run(place, "own", {.communicator = "easgd", .ranks = 2, .accuracies = {0.5}, .settings = {{"lr", ""}}});
+  const std::string text = report_text(compare_runs(read_made(place), {}));
+  EXPECT_NE(text.find("\neasgd        2           10    -          1 of 1"), std::string::npos) << text;
+}
+
 TEST_F(ReportTables, give_variants_as_csv) { EXPECT_EQ(variants_csv(comparison_), golden("variants.csv")); }
 
 TEST_F(ReportTables, give_runs_as_csv) { EXPECT_EQ(runs_csv(comparison_), golden("runs.csv")); }

@@ -49,7 +49,7 @@ function rateText(variant) {
   const options = (variant.edges || []).map((edge) => edge.split(" ")[0]);
   const others = options.filter((option) => option !== "lr");
   const edge = others.length > 0 ? ` (edge of ${options.join(", ")})` : options.length > 0 ? " (edge)" : "";
-  return String(variant.lr) + edge;
+  return (variant.lr > 0 ? String(variant.lr) : "-") + edge;
 }
 
 // Why this learning rate stands for the method, whether a best value lies at the edge of what was tried, and what

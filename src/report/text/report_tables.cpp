@@ -49,7 +49,8 @@ std::string learning_rate(const Variant& variant) {
   std::string edge = variant.edges.empty() ? "     " : " edge";
   for (std::size_t i = 0; i < variant.option_edges.size(); ++i)
     edge += (i == 0 ? " of " : ", ") + variant.option_edges[i].option;
-  return number_text(variant.learning_rate) + (was_chosen(variant) ? " *" : "  ") + edge;
+  const std::string rate = variant.learning_rate > 0 ? number_text(variant.learning_rate) : "-";  // not recorded
+  return rate + (was_chosen(variant) ? " *" : "  ") + edge;
 }
 
 std::vector<std::string> row_of(const Comparison& comparison, const Variant& variant) {
