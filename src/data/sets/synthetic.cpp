@@ -81,15 +81,16 @@ DataSplit open_synthetic(const OptionValues& values) {
 }  // namespace
 
 DatasetKind describe_dataset_synthetic() {
-  return {"synthetic",
-          "digits drawn by the program itself, 10 classes, any size and number, no files",
-          {{"synthetic-samples", OptionType::kInteger, "60000", "number of training samples"},
-           {"synthetic-test-samples", OptionType::kInteger, "10000", "number of test samples"},
-           {"synthetic-size", OptionType::kInteger, "28", "height and width of images in pixels"},
-           {"synthetic-channels", OptionType::kInteger, "1", "channels of images: 1 for grey, 3 for colour"},
-           {"synthetic-seed", OptionType::kInteger, "1",
-            "seed of the images; another seed draws another set of the same kind"}},
-          open_synthetic};
+  return {
+      "synthetic",
+      "digits drawn by the program itself, 10 classes, any size and number, no files",
+      {{"synthetic-samples", OptionType::kInteger, "60000", "number of training samples"},
+       {"synthetic-test-samples", OptionType::kInteger, "10000", "number of test samples"},
+       {"synthetic-size", OptionType::kInteger, "28", "height and width of images in pixels"},
+       {"synthetic-channels", OptionType::kInteger, "1", "channels of images, at most 16: 1 for grey, 3 for colour"},
+       {"synthetic-seed", OptionType::kInteger, "1",
+        "seed of the images; another seed draws another set of the same kind"}},
+      open_synthetic};
 }
 
 }  // namespace eave
