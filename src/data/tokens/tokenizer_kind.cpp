@@ -18,7 +18,8 @@ void require_model(const json& model, const std::string& name) {
   const bool has_old_model = model.is_object() && member(model, "type").is_null() && member(model, "merges").is_array();
   if (type_of(model) != "BPE" && !has_old_model) refuse_kind(name, "its model is " + type_of(model));
   for (const char* option : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
-    if (!is_absent(member(model, option))) refuse_kind(name, std::string("its model has ") + option);
+    if (!is_absent(member(model, option)) && member(model, option) != 0)
+      refuse_kind(name, std::string("its model has ") + option);
   }
 }
 

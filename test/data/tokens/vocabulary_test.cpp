@@ -61,6 +61,15 @@ TEST_F(Vocabularies, are_the_same_from_tokenizer_json_whichever_way_it_writes_me
   }
 }
 
+TEST_F(Vocabularies, may_have_a_dropout_of_0) {
+  for (const char* dropout : {"0", "0.0", "null"}) {
+    const std::string model = R"({"type": "BPE", "merges": ["a b"], "dropout": )" + std::string(dropout) +
+                              ", \"vocab\": " + numbers_json({"ab", "abc", "bc", "aa"}) + "}";
+    write_text(place() / "tokenizer.json", tokenizer_json(model, kByteLevel));
+    EXPECT_EQ(encode("ab"), (std::vector<std::int32_t>{256})) << dropout;
+  }
+}
+
 TEST_F(Vocabularies, of_other_kinds_are_refused_by_name) {
   const std::string bpe = R"({"type": "BPE", "vocab": )" + numbers_json({}) + ", \"merges\": []";
   const auto of = [&](const std::string& rest) { return R"({"model": )" + bpe + "}, " + rest + "}"; };
