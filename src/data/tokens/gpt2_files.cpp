@@ -47,6 +47,16 @@ void require_no_added_tokens(const fs::path& file) {
   }
 }
 
+// transformers adds these tokens to those of the two files, and finds them in texts unless they are special.
+void require_special_tokens(const json& tokenizer, const fs::path& file) {
+  for (const json& each : member(tokenizer, "added_tokens_decoder")) {
+    const json& content = member(each, "content");
+    const bool is_token = content.is_string() && !content.get_ref<const std::string&>().empty();
+    if (is_token && !flag_in(each, "special", false, file.string()))
+      refuse_two_files(file, "has " + quoted_token(content.get<std::string>()));
+  }
+}
+
 }  // namespace
 
 void require_gpt2_files(const fs::path& folder) {
@@ -56,6 +66,7 @@ void require_gpt2_files(const fs::path& folder) {
     if (flag_in(tokenizer, option, false, tokenizer_file.string()))
       refuse_two_files(tokenizer_file, "has " + std::string(option));
   }
+  require_special_tokens(tokenizer, tokenizer_file);
   require_no_added_tokens(folder / "added_tokens.json");
   // As transformers looks for the class.
   if (names_one_of(kClasses, tokenizer, "tokenizer_class", tokenizer_file)) return;

@@ -36,8 +36,8 @@ TokenNumbers parse_token_numbers(std::string_view json, const std::string& name)
 std::vector<std::pair<std::string, std::string>> parse_merges(std::string_view text, const std::string& name);
 
 // gpt2_files.cpp: throws Error(kBadData) if tokenizer_config.json or config.json in this folder names a tokenizer that
-// gives other tokens than GPT-2's for the same two files, such as Qwen2's, or if added_tokens.json has tokens that
-// texts may hold. Accepts a folder without them.
+// gives other tokens than GPT-2's for the same two files, such as Qwen2's, or if tokenizer_config.json or
+// added_tokens.json has tokens that texts may hold. Accepts a folder without them.
 void require_gpt2_files(const std::filesystem::path& folder);
 
 // The character of a byte in GPT-2's alphabet, in UTF-8. It is a visible one for each byte.

@@ -187,6 +187,16 @@ TEST_F(Vocabularies, of_two_files_that_another_tokenizer_reads_are_refused) {
   expect(gpt2, "{}", "");
   write_text(place() / "added_tokens.json", R"({"[PAD]": 261, "  ": 262})");
   expect(gpt2, "{}", "added_tokens.json has '  '");
+  write_text(place() / "added_tokens.json", "{}");
+  const auto added = [&](const std::string& token, const std::string& flag) {
+    return R"({"tokenizer_class": "GPT2Tokenizer", "added_tokens_decoder": {"260": {"content": "<|endoftext|>",
+      "special": true}, "261": {"content": ")" +
+           token + '"' + flag + "}}}";
+  };
+  expect(added("[PAD]", R"(, "special": true)"), "{}", "");
+  expect(added("", R"(, "special": false)"), "{}", "");
+  expect(added("  ", R"(, "special": false)"), "{}", "tokenizer_config.json has '  '");
+  expect(added("<tool_call>", ""), "{}", "tokenizer_config.json has '<tool_call>'");
   write_gpt2(numbers_json(kMore), kMerges);
   EXPECT_EQ(encode("abc"), (std::vector<std::int32_t>{257})) << "only GPT-2 has encoder.json";
 }
