@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "base/printable.h"
 #include "data/tokens/vocabulary_json.h"
 #include "eave/check.h"
 
@@ -82,7 +83,11 @@ std::int32_t number_of(const VocabularyText& text, const std::string& token) {
 
 // Tokens that the post-processor puts before a text and behind it.
 struct Around {
-  std::vector<std::string> before, behind;
+  struct Token {
+    std::string text;
+    json number;  // null if the file gives none
+  };
+  std::vector<Token> before, behind;
   bool is_pair = false;  // of RobertaProcessing or BertProcessing
 };
 
@@ -90,7 +95,12 @@ void add_template(const json& part, Around& around) {
   bool is_behind = false;
   for (const json& each : member(part, "single")) {
     const json& special = member(member(each, "SpecialToken"), "id");
-    if (special.is_string()) (is_behind ? around.behind : around.before).push_back(special.get<std::string>());
+    if (special.is_string()) {
+      const auto text = special.get<std::string>();
+      const json& numbers = member(member(member(part, "special_tokens"), text.c_str()), "ids");
+      const bool is_one = numbers.is_array() && numbers.size() == 1;
+      (is_behind ? around.behind : around.before).push_back({text, is_one ? numbers[0] : numbers});
+    }
     is_behind = is_behind || !member(each, "Sequence").is_null();
   }
 }
@@ -101,7 +111,7 @@ void add_pair(const json& part, const std::string& name, Around& around) {
     const json& token = member(part, side);
     if (!token.is_array() || token.empty() || !token[0].is_string())
       refuse_vocabulary(name, ": its post_processor has no " + std::string(side));
-    tokens->push_back(token[0].get<std::string>());
+    tokens->push_back({token[0].get<std::string>(), token.size() > 1 ? token[1] : json()});
   }
   around.is_pair = true;
 }
@@ -116,15 +126,21 @@ Around around_text(const json& post_processor, const std::string& name) {
   return around;
 }
 
-std::int32_t only_token(const std::vector<std::string>& tokens, const char* side, const std::string& name,
+std::int32_t only_token(const std::vector<Around::Token>& tokens, const char* side, const std::string& name,
                         const TokenizerText& text) {
   if (tokens.empty()) return kNoLabel;
   if (tokens.size() > 1)
-    refuse_vocabulary(name, ": its post_processor puts " + quoted_token(tokens[0]) + " and " + quoted_token(tokens[1]) +
-                                " " + side + " a text, and eave puts only one token there; remove all but one of them");
-  const std::int32_t number = number_of(text, tokens[0]);
+    refuse_vocabulary(name, ": its post_processor puts " + quoted_token(tokens[0].text) + " and " +
+                                quoted_token(tokens[1].text) + " " + side +
+                                " a text, and eave puts only one token there; remove all but one of them");
+  const Around::Token& token = tokens[0];
+  const std::int32_t number = number_of(text, token.text);
   if (number == kNoLabel)
-    refuse_vocabulary(name, ": its post_processor names the token " + quoted_token(tokens[0]) + ", which it lacks");
+    refuse_vocabulary(name, ": its post_processor names the token " + quoted_token(token.text) + ", which it lacks");
+  // tokenizers takes the number of the post-processor.
+  if (!token.number.is_null() && token.number != number)
+    refuse_vocabulary(name, ": its post_processor gives the token " + quoted_token(token.text) + " the number " +
+                                printable(token.number.dump().substr(0, 80)) + " instead of " + std::to_string(number));
   return number;
 }
 

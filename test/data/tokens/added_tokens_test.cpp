@@ -119,6 +119,18 @@ TEST_F(Vocabularies, of_gpt2s_kind_put_the_tokens_of_a_post_processor_around_a_t
   expect_refusal(refused(), ExitCode::kBadData, {"puts '<s>' and '<s>' before a text"});
   write(of(R"({"SpecialToken": {"id": "<x>"}}, )" + text));
   expect_refusal(refused(), ExitCode::kBadData, {"names the token '<x>', which it lacks"});
+  const auto numbered = [&](const std::string& numbers) {
+    return R"({"type": "TemplateProcessing", "single": [)" + begin + ", " + text +
+           R"(], "special_tokens": {"<s>": {"id": "<s>", "ids": )" + numbers + "}}}";
+  };
+  write(numbered("[256]"));
+  EXPECT_EQ(ends(), std::pair(256, 258));
+  for (const char* numbers : {"[97]", "[256, 97]"}) {
+    write(numbered(numbers));
+    expect_refusal(refused(), ExitCode::kBadData, {"gives the token '<s>' the number", "97", "instead of 256"});
+  }
+  write(R"({"type": "RobertaProcessing", "cls": ["<s>", 256], "sep": ["</s>", 97]})");
+  expect_refusal(refused(), ExitCode::kBadData, {"gives the token '</s>' the number 97 instead of 257"});
 }
 
 TEST_F(Vocabularies, with_an_added_token_of_anothers_number_are_refused) {
