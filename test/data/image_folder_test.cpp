@@ -52,6 +52,14 @@ TEST_F(ImageFolders, without_a_test_folder_hold_out_the_same_share_of_each_class
   EXPECT_EQ(open({{"image-test-share", "0.999"}}).train->size(), 2) << "one of each class";
 }
 
+TEST_F(ImageFolders, with_a_class_called_like_a_part_of_the_set_are_refused_with_the_cause) {
+  const std::string cause = "eave takes train, test and val for parts of the set; if one is a class, rename it";
+  for (const char* name : {"bus/1.png", "bus/2.png", "val/3.png", "val/4.png"}) add(name);
+  expect_refusal(refusal(), ExitCode::kInputMissing, {"but there is " + (place() / "val").string(), cause});
+  fs::rename(place() / "val", place() / "train");
+  expect_refusal(refusal(), ExitCode::kBadData, {"train/3.png stands in no class folder", cause});
+}
+
 TEST_F(ImageFolders, that_hold_something_else_are_refused_by_its_name) {
   for (const char* name : {"train/a/1.png", "train/b/2.png", "test/a/3.png", "train/a/.hidden", ".trash/b/1.png"})
     add(name);

@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr const char* kExpected =
     "expected a folder for each class with .jpg, .jpeg or .png files, in train and test (or val), or without those two "
     "in the directory itself";
+constexpr const char* kNoClass = "eave takes train, test and val for parts of the set; if one is a class, rename it";
 
 // The entries of a folder of images, sorted by kind.
 struct Entries {
@@ -88,8 +89,8 @@ void pass_over(const std::string& part, const std::vector<std::string>& names, P
 std::vector<std::string> classes_in(const fs::path& place, const std::string& part, ImageListing& listing) {
   Entries entries = entries_of(place / part);
   if (!entries.files.empty()) {
-    throw Error(ExitCode::kBadData,
-                (place / part / entries.files.front()).string() + " stands in no class folder; " + kExpected);
+    throw Error(ExitCode::kBadData, (place / part / entries.files.front()).string() + " stands in no class folder; " +
+                                        (part.empty() ? "" : std::string(kNoClass) + "; ") + kExpected);
   }
   pass_over(part, entries.foreign, listing.passed_over);
   pass_over(part, entries.others, listing.passed_over);
@@ -226,7 +227,8 @@ void require_train(const fs::path& place) {
   for (const char* folder : {"test", "val"}) {
     if (!fs::is_directory(place / folder)) continue;
     throw Error(ExitCode::kInputMissing, "no files of image-folder in " + (place / "train").string() +
-                                             ", but there is " + (place / folder).string() + "; " + kExpected);
+                                             ", but there is " + (place / folder).string() + "; " + kNoClass + "; " +
+                                             kExpected);
   }
 }
 
