@@ -42,4 +42,11 @@ fs::path find_data_directory(const DataDirectories& directories, const OptionVal
                                            directories.how_to_get);
 }
 
+std::string describe_entries(const PassedOver& passed, const std::string& kind) {
+  if (passed.count == 0) return "";
+  const std::int64_t more = passed.count - static_cast<std::int64_t>(passed.first.size());
+  return std::to_string(passed.count) + (passed.count == 1 ? " entry that is no " : " entries that are no ") + kind +
+         " (" + comma_list(passed.first) + (more > 0 ? " and " + std::to_string(more) + " more)" : ")");
+}
+
 }  // namespace eave

@@ -1,6 +1,8 @@
-// Finds the directory that holds the files of a dataset.
+// Finds the directory that holds the files of a dataset, and says what else a directory holds.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -32,5 +34,15 @@ using FilesIn = std::function<std::vector<std::string>(const std::filesystem::pa
 // throws Error(kInputMissing) with the directories that were searched.
 std::filesystem::path find_data_directory(const DataDirectories& directories, const OptionValues& values,
                                           const FilesIn& files_in);
+
+// Entries of a directory that are none of the set's.
+struct PassedOver {
+  std::int64_t count = 0;
+  std::vector<std::string> first;  // up to kMostNamed, relative to the directory
+  static constexpr std::size_t kMostNamed = 4;
+};
+
+// "2 entries that are no text (a.png, b.gz)" for the kind "text"; "" if nothing is passed over.
+std::string describe_entries(const PassedOver& passed, const std::string& kind);
 
 }  // namespace eave

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/files/data_directory.h"
 #include "eave/dataset.h"
 
 namespace eave {
@@ -13,13 +14,6 @@ namespace eave {
 struct ImageFiles {
   std::vector<std::string> names;  // relative to the folder: "train/cat/1.jpg"; ordered by class, then by name
   std::vector<std::int32_t> labels;
-};
-
-// Entries that are not images: notes.txt, Thumbs.db, names that begin with a dot.
-struct PassedOver {
-  std::int64_t count = 0;
-  std::vector<std::string> first;  // up to kMostNamed, relative to the folder
-  static constexpr std::size_t kMostNamed = 4;
 };
 
 struct ImageListing {
@@ -32,7 +26,8 @@ struct ImageListing {
   // Folders beside `train` that are neither test nor unlabelled.
   std::vector<std::string> unused = {};
   std::vector<BadSample> bad = {};  // judged by name: broken links, formats that eave does not decode
-  PassedOver passed_over = {};      // in class folders and beside them
+  // Entries that are not images: notes.txt, Thumbs.db, names that begin with a dot. In class folders and beside them.
+  PassedOver passed_over = {};
   // About classes that differ only in letter case, or have no test images.
   std::vector<std::string> warnings = {};
 };

@@ -10,7 +10,6 @@
 
 #include "base/hash.h"
 #include "base/options/number_text.h"
-#include "base/options/spelling.h"
 #include "data/files/byte_source.h"
 #include "data/files/data_directory.h"
 #include "data/images/bad_images.h"
@@ -132,16 +131,6 @@ std::string identity_of_names(const ImageListing& listing) {
   return hasher.hash().text();
 }
 
-// Lists entries that were passed over, so that images with unusual names are not missed silently.
-std::string describe_passed_over(const PassedOver& passed) {
-  if (passed.count == 0) return "";
-  std::string text = "; passed over: " + std::to_string(passed.count) +
-                     (passed.count == 1 ? " entry that is no JPEG or PNG (" : " entries that are no JPEG or PNG (");
-  text += comma_list(passed.first);
-  const std::int64_t more = passed.count - static_cast<std::int64_t>(passed.first.size());
-  return text + (more > 0 ? " and " + std::to_string(more) + " more)" : ")");
-}
-
 std::string describe_test(const ImageListing& listing, const OptionValues& values) {
   std::string text = "test images ";
   text += listing.test_folder.empty()
@@ -151,7 +140,9 @@ std::string describe_test(const ImageListing& listing, const OptionValues& value
     text += (i == 0 ? "; not used: " : ", ") + listing.unused[i] + "/";
   if (!listing.unlabelled.empty())
     text += "; not used: " + listing.unlabelled + "/, whose images stand in no class folder";
-  return text + describe_passed_over(listing.passed_over);
+  // So that images with unusual names are not missed silently.
+  const std::string passed_over = describe_entries(listing.passed_over, "JPEG or PNG");
+  return text + (passed_over.empty() ? "" : "; passed over: " + passed_over);
 }
 
 fs::path stage(const fs::path& place, const ImageListing& listing, const OptionValues& values) {

@@ -8,7 +8,6 @@
 #include "base/files/content_kind.h"
 #include "base/files/file_errors.h"
 #include "base/options/number_text.h"
-#include "base/options/spelling.h"
 #include "data/files/byte_source.h"
 #include "eave/check.h"
 
@@ -17,17 +16,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kBytesLookedAt = 8000;
+constexpr std::string_view kTextIn = "text in ";
 constexpr const char* kHowToGive = "put text files into a folder and name it with --data-dir";
 
 void pass_over_entry(const std::string& name, TextListing& listing) {
-  NotText& passed = listing.passed_over;
-  ++passed.count;
-  passed.first.push_back(name);
+  ++listing.passed_over.count;
+  listing.passed_over.first.push_back(name);
 }
 
 // As git decides: text has no zero byte near its beginning. Text in UTF-16 has. Small packed files have none either.
 bool is_text(const FileSource& file) {
-  std::array<std::uint8_t, NotText::kBytesLookedAt> room;
+  std::array<std::uint8_t, kBytesLookedAt> room;
   const std::span<const std::uint8_t> begin = std::span(room).first(file.read_at(0, room));
   if (std::ranges::find(begin, 0) != begin.end()) return false;
   const ContentKind kind = content_kind(begin);
@@ -35,6 +35,15 @@ bool is_text(const FileSource& file) {
     throw Error(ExitCode::kBadData, file.name() + " is " + kind.what + ": " + kind.remedy + ", or remove it");
   const std::string_view text(reinterpret_cast<const char*>(begin.data()), std::min(begin.size(), kContentBytes));
   return !kind.is_sure || is_utf8_text(text);
+}
+
+// Windows often writes text in UTF-16, whose owner would not know why it is passed over.
+void note_encoding(const FileSource& file, const std::string& name, TextListing& listing) {
+  if (!listing.other_encoding.empty()) return;
+  const ContentKind kind = content_kind_of(file);
+  if (!kind.what.starts_with(kTextIn)) return;
+  listing.other_encoding =
+      name + " is " + kind.what + ": convert it with iconv -f " + kind.what.substr(kTextIn.size()) + " -t UTF-8";
 }
 
 void add_file(const fs::path& path, const std::string& name, TextListing& listing) {
@@ -45,24 +54,30 @@ void add_file(const fs::path& path, const std::string& name, TextListing& listin
     listing.names.push_back(name);
   } else {
     pass_over_entry(name, listing);
+    note_encoding(file, name, listing);
   }
+}
+
+fs::file_status status_of(const fs::directory_entry& entry) {
+  std::error_code error;
+  const fs::file_status status = entry.status(error);
+  if (!error && status.type() != fs::file_type::not_found) return status;
+  throw Error(ExitCode::kInputMissing, entry.path().string() +
+                                           (entry.is_symlink() ? " is a link that cannot be followed"
+                                                               : " cannot be examined: " + error.message()) +
+                                           "; repair it, or remove it");
 }
 
 // Goes into folders, but not through links to folders, which may lead back.
 void add_folder(const std::string& part, TextListing& listing) {
   for (const fs::directory_entry& entry : fs::directory_iterator(listing.folder / part)) {
     const std::string name = part + entry.path().filename().string();
-    std::error_code error;
-    const fs::file_status status = entry.status(error);
-    if (error || status.type() == fs::file_type::not_found) {
-      throw Error(ExitCode::kInputMissing, entry.path().string() +
-                                               (entry.is_symlink() ? " is a link that cannot be followed"
-                                                                   : " cannot be examined: " + error.message()) +
-                                               "; repair it, or remove it");
-    }
     if (entry.path().filename().string().starts_with('.')) {
       pass_over_entry(name, listing);
-    } else if (fs::is_directory(status)) {
+      continue;
+    }
+    const fs::file_status status = status_of(entry);
+    if (fs::is_directory(status)) {
       entry.is_symlink() ? pass_over_entry(name + "/", listing) : add_folder(name + "/", listing);
     } else if (fs::is_regular_file(status)) {
       add_file(entry.path(), name, listing);
@@ -94,7 +109,7 @@ TextListing list_place(const fs::path& place) {
   std::ranges::sort(listing.names);
   auto& first = listing.passed_over.first;
   std::ranges::sort(first);
-  if (first.size() > NotText::kMostNamed) first.resize(NotText::kMostNamed);
+  if (first.size() > PassedOver::kMostNamed) first.resize(PassedOver::kMostNamed);
   if (listing.names.empty()) refuse_nothing(place, listing);
   return listing;
 }
@@ -110,16 +125,10 @@ TextListing list_text(const fs::path& place) {
 }
 
 std::string describe_passed_over(const TextListing& listing) {
-  const NotText& passed = listing.passed_over;
-  if (passed.count == 0 && listing.empty == 0) return "";
-  std::string text = "; passed over: ";
-  if (passed.count > 0) {
-    const std::int64_t more = passed.count - static_cast<std::int64_t>(passed.first.size());
-    text += std::to_string(passed.count) + (passed.count == 1 ? " entry that is" : " entries that are") + " no text (" +
-            comma_list(passed.first) + (more > 0 ? " and " + std::to_string(more) + " more)" : ")");
-  }
-  if (listing.empty > 0) text += (passed.count > 0 ? ", " : "") + count_text(listing.empty, "empty file");
-  return text;
+  std::string text = describe_entries(listing.passed_over, "text");
+  if (listing.empty > 0) text += (text.empty() ? "" : ", ") + count_text(listing.empty, "empty file");
+  if (!listing.other_encoding.empty()) text += "; " + listing.other_encoding;
+  return text.empty() ? "" : "; passed over: " + text;
 }
 
 }  // namespace eave

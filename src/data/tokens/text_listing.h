@@ -6,22 +6,18 @@
 #include <string>
 #include <vector>
 
-namespace eave {
+#include "data/files/data_directory.h"
 
-// Entries that are not documents: files with a zero byte among their first kBytesLookedAt, files of a kind that
-// content_kind is sure of and that is no text, links to folders, sockets and the like, names that begin with a dot.
-struct NotText {
-  std::int64_t count = 0;
-  std::vector<std::string> first;  // names of up to kMostNamed, relative to the folder
-  static constexpr std::size_t kMostNamed = 4;
-  static constexpr std::size_t kBytesLookedAt = 8000;
-};
+namespace eave {
 
 struct TextListing {
   std::filesystem::path folder;
   std::vector<std::string> names;  // of the documents, relative to the folder; sorted by their bytes
-  NotText passed_over;
-  std::int64_t empty = 0;  // files of 0 bytes, which are no documents
+  // Entries that are not documents: files with a zero byte among their first 8000, files of a kind that content_kind is
+  // sure of and that is no text, links to folders, sockets and the like, names that begin with a dot.
+  PassedOver passed_over;
+  std::string other_encoding;  // "a.txt is text in UTF-16: ..." of a file that is passed over
+  std::int64_t empty = 0;      // files of 0 bytes, which are no documents
 };
 
 // `place` is a folder, or one file. Throws Error(kInputMissing) if it holds no document or cannot be looked through,

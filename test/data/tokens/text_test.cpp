@@ -171,6 +171,22 @@ TEST_F(Texts, pass_over_files_of_other_kinds_without_a_zero_byte) {
     EXPECT_NE(split.note.find(words), std::string::npos) << split.note;
 }
 
+TEST_F(Texts, pass_over_hidden_links_that_lead_nowhere) {
+  add("good.txt", document_of(1, 100));
+  fs::create_symlink("user@host.1234:5678", place() / ".#good.txt");
+  EXPECT_NE(open().note.find("1 entry that is no text (.#good.txt)"), std::string::npos) << open().note;
+}
+
+TEST_F(Texts, in_utf16_are_passed_over_with_a_remedy) {
+  add("good.txt", document_of(1, 100));
+  add("windows.txt", std::string("\xff\xfeh\0e\0l\0l\0o\0", 12));
+  const std::string words = "windows.txt is text in UTF-16: convert it with iconv -f UTF-16 -t UTF-8";
+  EXPECT_NE(open().note.find("1 entry that is no text (windows.txt); " + words), std::string::npos) << open().note;
+  fs::remove(place() / "good.txt");
+  expect_refusal(refused(), ExitCode::kInputMissing, {"no files of text", words});
+  expect_refusal(refused({{"data-dir", (place() / "windows.txt").string()}}), ExitCode::kInputMissing, {words});
+}
+
 TEST_F(Texts, that_are_pointers_of_git_lfs_are_refused) {
   add("good.txt", document_of(1, 100));
   add("large.txt", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n");
