@@ -53,10 +53,13 @@ double test_share_of(const OptionValues& values) {
 std::unique_ptr<Dataset> training_windows(std::shared_ptr<const TokenStream> stream, std::int64_t last, int context,
                                           int classes) {
   if (last <= context) {
+    const std::int64_t held = stream->size() - last;
     throw Error(ExitCode::kConfiguration,
                 "--context " + std::to_string(context) + " is too long: the text to train on has " +
                     count_text(last, "token") +
-                    (last < 2 ? "; add more text" : "; give at most " + std::to_string(last - 1) + ", or add text"));
+                    (held > 0 ? ", as --text-test-share holds out " + std::to_string(held) : "") + "; " +
+                    (last < 2 ? "" : "give at most " + std::to_string(last - 1) + ", or ") +
+                    (held > 0 ? "give a smaller --text-test-share, or " : "") + "add text");
   }
   return std::make_unique<TokenWindows>(std::move(stream), 0, last, context, classes);
 }

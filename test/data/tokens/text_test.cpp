@@ -187,6 +187,12 @@ TEST_F(Texts, in_utf16_are_passed_over_with_a_remedy) {
   expect_refusal(refused({{"data-dir", (place() / "windows.txt").string()}}), ExitCode::kInputMissing, {words});
 }
 
+TEST_F(Texts, of_which_nearly_all_is_held_out_are_refused_with_that_share) {
+  add("one.txt", document_of(1, 300));
+  expect_refusal(refused({{"text-test-share", "0.9999"}}), ExitCode::kConfiguration,
+                 {"--context 64 is too long", "--text-test-share holds out", "a smaller --text-test-share"});
+}
+
 TEST_F(Texts, that_are_pointers_of_git_lfs_are_refused) {
   add("good.txt", document_of(1, 100));
   add("large.txt", "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n");
