@@ -1,15 +1,14 @@
 // The dataset tokens: files that nanoGPT or llm.c wrote.
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
-#include "base/files/file_errors.h"
 #include "base/options/number_text.h"
 #include "data/files/mapped_file.h"
 #include "data/loading/staging.h"
+#include "data/sets/token_listing.h"
 #include "data/tokens/token_file.h"
 #include "data/tokens/token_windows.h"
 #include "data/tokens/vocabulary_files.h"
@@ -23,58 +22,9 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostChecked = std::uint64_t{1} << 30;
 
-struct TokenNames {
-  fs::path folder;
-  std::vector<std::string> train, test;  // sorted
-};
-
-// Whether the name has one of the words "val", "valid", "validation" and "test": val.bin, fineweb_val_000000.bin.
-bool is_test_name(const std::string& name) {
-  std::string word;
-  for (const char letter : name + ".") {
-    if (std::isalpha(static_cast<unsigned char>(letter)) != 0) {
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-      continue;
-    }
-    if (word == "val" || word == "valid" || word == "validation" || word == "test") return true;
-    word.clear();
-  }
-  return false;
-}
-
-std::vector<std::string> names_of_bin_files(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name.ends_with(".bin") && !name.starts_with('.') && !entry.is_directory()) names.push_back(name);
-  }
-  std::ranges::sort(names);
-  return names;
-}
-
-TokenNames find_token_files(const OptionValues& values) {
-  const std::string advice =
-      "; name the folder of nanoGPT's or llm.c's .bin files (train.bin, val.bin), or one of them, with --data-dir";
-  if (!values.has("data-dir")) throw Error(ExitCode::kInputMissing, "--data tokens has no usual place" + advice);
-  const fs::path place = values.text("data-dir");
-  TokenNames found;
-  try {
-    if (fs::is_directory(place)) {
-      found.folder = place;
-      for (const std::string& name : names_of_bin_files(place))
-        (is_test_name(name) ? found.test : found.train).push_back(name);
-    } else if (fs::exists(place)) {
-      found.folder = place.parent_path().empty() ? fs::path(".") : place.parent_path();
-      found.train.push_back(place.filename().string());
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw Error(ExitCode::kInputMissing, "--data-dir cannot be looked through: " + describe_filesystem_error(error));
-  }
-  if (!found.train.empty()) return found;
-  throw Error(ExitCode::kInputMissing, (found.test.empty() ? "no files of tokens in " + place.string()
-                                                           : place.string() + " holds " + found.test.front() +
-                                                                 ", but no .bin file to train on") +
-                                           advice);
+fs::path token_place(const OptionValues& values) {
+  if (values.has("data-dir")) return values.text("data-dir");
+  throw Error(ExitCode::kInputMissing, std::string("--data tokens has no usual place") + kHowToNameTokens);
 }
 
 std::vector<TokenFiles::File> open_token_files(const fs::path& folder, const std::vector<std::string>& names) {
@@ -137,13 +87,13 @@ std::string describe_tokens(const TokenNames& names, std::int64_t train, std::in
          " to test with, " +
          (names.test.empty() ? "the end of the files, held out by --text-test-share " + values.text("text-test-share")
                              : "from " + name_files(names.test)) +
-         (values.has("vocabulary-size") ? "" : "; vocabulary: that of llm.c's header");
+         (values.has("vocabulary-size") ? "" : "; vocabulary: that of llm.c's header") + describe_others(names);
 }
 
 DataSplit open_tokens(const OptionValues& values) {
   const int context = context_of(values);
   const double share = test_share_of(values);
-  TokenNames names = find_token_files(values);
+  TokenNames names = list_tokens(token_place(values));
   if (!names.test.empty() && values.given("text-test-share")) {
     throw Error(ExitCode::kUsage, "--text-test-share has no effect: the test set is " +
                                       (names.folder / names.test.front()).string() + "; leave out one of the two");

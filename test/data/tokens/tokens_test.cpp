@@ -67,10 +67,40 @@ TEST_F(Tokens, of_many_files_are_one_text_in_the_order_of_names) {
     add("fineweb_train_00000" + std::to_string(i) + ".bin",
         llmc_header(20240520, 1, 100) + token_bytes(some_tokens(100, 100 * i)));
   add("fineweb_val_000000.bin", token_bytes(some_tokens(50)));
-  add("notes.txt", {'a'});
   const DataSplit split = open({{"vocabulary-size", "50257"}});
   EXPECT_EQ(text_of(*split.train), some_tokens(1000));
   EXPECT_EQ(split.test->size(), 4);
+  EXPECT_EQ(split.note.find("passed over"), std::string::npos) << split.note;
+}
+
+TEST_F(Tokens, stand_in_bin_files_and_the_card_says_what_is_passed_over) {
+  add("train_0.bin", token_bytes(some_tokens(100, 0, 1000)));
+  add("train_1.BIN", token_bytes(some_tokens(100, 100, 1000)));
+  add("val.Bin", token_bytes(some_tokens(50, 0, 1000)));
+  for (const char* name : {"meta.pkl", "train_2.bin.part", ".hidden.bin"}) add(name, {'a'});
+  fs::create_directories(place() / "more.bin");
+  const DataSplit split = open(kSmall);
+  EXPECT_EQ(text_of(*split.train), some_tokens(200, 0, 1000));
+  EXPECT_EQ(text_of(*split.test), some_tokens(50, 0, 1000));
+  const std::string passed = "4 entries that are no .bin files (.hidden.bin, meta.pkl, more.bin/, train_2.bin.part)";
+  EXPECT_NE(split.note.find("; passed over: " + passed), std::string::npos) << split.note;
+  for (const char* name : {"train_0.bin", "train_1.BIN"}) fs::remove(place() / name);
+  expect_refusal(refused(kSmall), ExitCode::kInputMissing, {"no .bin file to train on; passed over: " + passed});
+}
+
+TEST_F(Tokens, that_are_packed_or_of_numpy_beside_bin_files_are_refused) {
+  const Bytes tokens = token_bytes(some_tokens(100, 0, 1000));
+  add("train_0.bin", tokens);
+  const auto expect = [&](const std::string& name, const Bytes& bytes, const std::string& words) {
+    add(name, bytes);
+    expect_refusal(refused(kSmall), ExitCode::kBadData, {(place() / name).string() + " stands beside", words});
+    fs::remove(place() / name);
+  };
+  expect("train_1.bin.gz", gzip(tokens), "there is no train_1.bin; it is a gzip file: unpack it with gunzip, or move");
+  expect("train_1.BIN.XZ", {0xfd, '7', 'z', 'X', 'Z', 0}, "no train_1.BIN; it is an xz file: unpack it with xz -d");
+  expect("train_1.npy", {0x93, 'N', 'U', 'M', 'P', 'Y'}, "it is an array of NumPy (.npy): write its tokens as numpy's");
+  for (const char* name : {"train_0.bin.gz", "train_0.npy", "input.txt.gz"}) add(name, gzip(tokens));
+  EXPECT_EQ(open(kSmall).train->classes(), 1000) << "their tokens are in train_0.bin, or they are something else";
 }
 
 TEST_F(Tokens, without_a_test_file_are_held_out_at_the_end) {
