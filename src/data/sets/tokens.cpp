@@ -21,17 +21,24 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kMostChecked = std::uint64_t{1} << 30;
+constexpr int kTokensOf16Bits = 65536;
 
 fs::path token_place(const OptionValues& values) {
   if (values.has("data-dir")) return values.text("data-dir");
   throw Error(ExitCode::kInputMissing, std::string("--data tokens has no usual place") + kHowToNameTokens);
 }
 
-std::vector<TokenFiles::File> open_token_files(const fs::path& folder, const std::vector<std::string>& names) {
+// 0 if it is not given.
+int given_vocabulary(const OptionValues& values) {
+  return values.has("vocabulary-size") ? static_cast<int>(values.integer("vocabulary-size", 1, kMostTokens)) : 0;
+}
+
+std::vector<TokenFiles::File> open_token_files(const fs::path& folder, const std::vector<std::string>& names,
+                                               int vocabulary) {
   std::vector<TokenFiles::File> files;
   for (const std::string& name : names) {
     auto source = std::make_unique<MappedFile>(FileSource(folder / name));
-    const TokenFormat format = read_token_format(*source);
+    const TokenFormat format = read_token_format(*source, vocabulary);
     files.push_back({std::move(source), format});
   }
   return files;
@@ -60,8 +67,7 @@ int vocabulary_of(const OptionValues& values, const std::vector<TokenFiles::File
     for (const TokenFiles::File& file : *part) files.push_back(&file);
   }
   const TokenFiles::File* const known = file_with_header(files);
-  if (values.has("vocabulary-size")) {
-    const auto size = static_cast<int>(values.integer("vocabulary-size", 1, kMostTokens));
+  if (const int size = given_vocabulary(values); size > 0) {
     if (known == nullptr || size >= known->format.vocabulary) return size;
     throw Error(ExitCode::kUsage, "--vocabulary-size " + std::to_string(size) + ": the header of " +
                                       known->source->name() + " says " + count_text(known->format.vocabulary, "token") +
@@ -90,6 +96,18 @@ std::string describe_tokens(const TokenNames& names, std::int64_t train, std::in
          (values.has("vocabulary-size") ? "" : "; vocabulary: that of llm.c's header") + describe_others(names);
 }
 
+// Such a model may be trained further on its first tokens only. But a writer that has cut larger tokens to 16 bits
+// leaves no trace.
+std::vector<std::string> warn_of_16_bits(const std::vector<TokenFiles::File>& files, int vocabulary) {
+  const auto narrow = std::ranges::find_if(files, [](const TokenFiles::File& file) {
+    return file.format.vocabulary == 0 && file.format.bytes_per_token == 2;
+  });
+  if (vocabulary <= kTokensOf16Bits || narrow == files.end()) return {};
+  return {narrow->source->name() + " is read as tokens of 16 bits, which are below " + std::to_string(kTokensOf16Bits) +
+          ", and the vocabulary has " + count_text(vocabulary, "token") +
+          ": if the text has larger tokens, write uint32 behind llm.c's header"};
+}
+
 DataSplit open_tokens(const OptionValues& values) {
   const int context = context_of(values);
   const double share = test_share_of(values);
@@ -103,15 +121,17 @@ DataSplit open_tokens(const OptionValues& values) {
     all.insert(all.end(), names.test.begin(), names.test.end());
     names.folder = stage_files(names.folder, all, values.text("stage-to"));
   }
-  std::vector<TokenFiles::File> train_files = open_token_files(names.folder, names.train);
-  std::vector<TokenFiles::File> test_files = open_token_files(names.folder, names.test);
+  const int given = given_vocabulary(values);
+  std::vector<TokenFiles::File> train_files = open_token_files(names.folder, names.train, given);
+  std::vector<TokenFiles::File> test_files = open_token_files(names.folder, names.test, given);
   const int vocabulary = vocabulary_of(values, train_files, test_files);
+  DataSplit split;
+  split.warnings = warn_of_16_bits(train_files, vocabulary);
   const auto train = std::make_shared<TokenFiles>(std::move(train_files), vocabulary);
   const auto test = names.test.empty() ? train : std::make_shared<TokenFiles>(std::move(test_files), vocabulary);
   const std::int64_t held = std::llround(share * static_cast<double>(train->size()));
   const std::int64_t cut = names.test.empty() ? train->size() - held : train->size();
   const std::int64_t first_of_test = names.test.empty() ? cut : 0;
-  DataSplit split;
   split.identity = "tokens, context " + std::to_string(context) + ", " + std::to_string(cut) + " of " +
                    train->check(kMostChecked) + ", " + (names.test.empty() ? "" : test->check(kMostChecked));
   split.differences = "the files, --text-test-share or --context have changed";

@@ -17,8 +17,8 @@ constexpr std::uint64_t kHeaderBytes = 1024;
 constexpr std::uint32_t kGpt2Magic = 20240520, kLlama3Magic = 20240801;
 constexpr int kGpt2Vocabulary = 50257, kLlama3Vocabulary = 128256;
 constexpr std::uint64_t kFewestBytes = 64, kPieces = 64, kBytesOfPiece = 16384;
-constexpr std::int64_t kManyTokens = 64;
-constexpr std::uint32_t kMostOf16Bits = 65535, kMostTokens18Bits = 1 << 18;
+constexpr std::int64_t kManyTokens = 64, kTokensOfStray = 64;
+constexpr std::uint32_t kMostOf16Bits = 65535, kFewestOfLimit = 1 << 18;
 constexpr const char* kGetTokens = "; get it again, or write it again with the program that made it";
 
 std::uint32_t number_at(std::span<const std::uint8_t> bytes, std::size_t at) {
@@ -62,57 +62,65 @@ void require_no_other_file(const ByteSource& file) {
                                                : kind.remedy));
 }
 
-// Counts over a sample of numbers, each of which may be a token.
+// Counts over a sample of numbers, each of which may be a token below `limit`.
 struct Seen {
+  std::uint32_t limit;
   std::int64_t numbers = 0, positive = 0;
-  std::int64_t large = 0;  // their low 16 bits are more than 3, so they are not another number's high bits
-  bool exceed_16_bits = false;
+  std::int64_t strays = 0;  // no tokens: not whole, negative, or not below the limit
+  std::int64_t above_16_bits = 0;
+  std::int64_t large = 0;  // their low 16 bits are more than the high 16 bits of a token
 };
 
-// False if one is no token: not whole, negative or too large.
 template <typename Number>
-bool add_tokens(std::span<const std::uint8_t> bytes, Seen& seen) {
+void add_numbers(std::span<const std::uint8_t> bytes, Seen& seen) {
   for (std::size_t at = 0; at + sizeof(Number) <= bytes.size(); at += sizeof(Number)) {
     Number number;
     std::memcpy(&number, bytes.data() + at, sizeof number);
-    if (!(number >= 0 && number < kMostTokens18Bits)) return false;
-    const auto token = static_cast<std::uint32_t>(number);
-    if (static_cast<Number>(token) != number) return false;
     ++seen.numbers;
+    const bool is_below = number >= 0 && number < static_cast<Number>(seen.limit);
+    const auto token = is_below ? static_cast<std::uint32_t>(number) : 0;
+    if (static_cast<Number>(token) != number) {
+      ++seen.strays;
+      continue;
+    }
     seen.positive += token > 0 ? 1 : 0;
-    seen.large += (token & kMostOf16Bits) > 3 ? 1 : 0;
-    seen.exceed_16_bits = seen.exceed_16_bits || token > kMostOf16Bits;
+    seen.above_16_bits += token > kMostOf16Bits ? 1 : 0;
+    seen.large += (token & kMostOf16Bits) > (seen.limit - 1) >> 16 ? 1 : 0;
   }
-  return true;
+}
+
+// Wide numbers may have a few strays among them, such as -1 behind each document. If numbers of 16 bits are taken in
+// pairs for wide ones, about as many of them are strays as are tokens.
+bool are_wide(const Seen& seen, std::int64_t tokens, std::int64_t strays) {
+  return kTokensOfStray * strays <= tokens && (tokens >= kManyTokens || 2 * tokens > seen.numbers);
 }
 
 template <typename Number>
-bool looks_like(const ByteSource& file) {
+bool looks_like(const ByteSource& file, std::uint32_t limit) {
   if (file.size() % sizeof(Number) != 0 || file.size() < kFewestBytes) return false;
-  Seen seen;
+  Seen seen{.limit = limit};
   std::vector<std::uint8_t> piece(kBytesOfPiece);
   const std::uint64_t distance = std::max(kBytesOfPiece, file.size() / kPieces / sizeof(Number) * sizeof(Number));
   for (std::uint64_t at = 0; at < file.size(); at += distance) {
     const std::size_t count = file.read_at(at, piece);
-    if (!add_tokens<Number>(std::span(piece).first(count), seen)) return false;
+    add_numbers<Number>(std::span(piece).first(count), seen);
   }
-  // Small tokens of 16 bits in pairs may look like numbers of more than 16 bits.
-  const std::int64_t telling = seen.exceed_16_bits ? seen.large : seen.positive;
-  return telling >= kManyTokens || 2 * telling > seen.numbers;
+  // Small tokens of 16 bits in pairs may look like numbers of more than 16 bits, but not like large ones.
+  return are_wide(seen, seen.positive, seen.strays + seen.above_16_bits) || are_wide(seen, seen.large, seen.strays);
 }
 
 // "numbers of 64 bits", or "" if the file may hold 16 bits. Looks at pieces of the file at even distances. It takes
-// tokens of 16 bits for wider numbers only if they are 0 wherever wider numbers have their high bytes, and not 0 in
-// most of the other places, or in 64 of them.
-std::string kind_of_wide_numbers(const ByteSource& file) {
-  if (looks_like<std::uint64_t>(file)) return "numbers of 64 bits";
-  if (looks_like<double>(file)) return "floating-point numbers of 64 bits";
-  if (looks_like<float>(file)) return "floating-point numbers of 32 bits";
-  return looks_like<std::uint32_t>(file) ? "numbers of 32 bits" : "";
+// tokens of 16 bits for wider numbers only if they are 0 at nearly all places where wider numbers have their high
+// bytes, and not 0 in most of the other places, or in 64 of them.
+std::string kind_of_wide_numbers(const ByteSource& file, std::uint32_t limit) {
+  if (looks_like<std::uint64_t>(file, limit)) return "numbers of 64 bits";
+  if (looks_like<double>(file, limit)) return "floating-point numbers of 64 bits";
+  if (looks_like<float>(file, limit)) return "floating-point numbers of 32 bits";
+  return looks_like<std::uint32_t>(file, limit) ? "numbers of 32 bits" : "";
 }
 
-void require_16_bits(const ByteSource& file) {
-  const std::string kind = kind_of_wide_numbers(file);
+void require_16_bits(const ByteSource& file, int vocabulary) {
+  const std::string kind = kind_of_wide_numbers(file, std::max(kFewestOfLimit, static_cast<std::uint32_t>(vocabulary)));
   if (kind.empty()) return;
   refuse_tokens(file, " looks like " + kind +
                           "; without a header eave reads 16 bits: write them as numpy's uint16, or as uint32 behind "
@@ -123,7 +131,7 @@ void require_16_bits(const ByteSource& file) {
 
 }  // namespace
 
-TokenFormat read_token_format(const ByteSource& file) {
+TokenFormat read_token_format(const ByteSource& file, int vocabulary) {
   if (file.size() == 0) refuse_tokens(file, " is empty: it has 0 bytes" + std::string(kGetTokens));
   std::array<std::uint8_t, 12> begin{};
   const std::size_t count = file.read_at(0, begin);
@@ -135,7 +143,7 @@ TokenFormat read_token_format(const ByteSource& file) {
     refuse_tokens(file, " ends at offset " + std::to_string(file.size()) + ", within llm.c's header" + kGetTokens);
   }
   require_no_other_file(file);
-  require_16_bits(file);
+  require_16_bits(file, vocabulary);
   if (file.size() % 2 == 0) return {0, 2, static_cast<std::int64_t>(file.size() / 2), 0};
   const std::string what = describe_unpacked(file, "name a folder of .bin files that nanoGPT or llm.c wrote");
   refuse_tokens(file, " has " + count_text(static_cast<std::int64_t>(file.size()), "byte") +

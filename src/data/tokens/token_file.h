@@ -22,8 +22,8 @@ struct TokenFormat {
 // llm.c's header is 256 numbers of 32 bits: 20240520 and 1 for GPT-2's tokens, or 20240801 and 7 for Llama 3's, which
 // have 32 bits; then the number of tokens. Throws Error(kBadData), which names the file, if it is empty or cut, if its
 // size is no whole number of tokens, if its header is damaged, if it is another of llm.c's files or of another
-// program, or if it has no header and looks like numbers of 32 or 64 bits.
-TokenFormat read_token_format(const ByteSource& file);
+// program, or if it has no header and looks like numbers of 32 or 64 bits below `vocabulary` (0: unknown).
+TokenFormat read_token_format(const ByteSource& file, int vocabulary);
 
 // Throws Error(kBadData), which names file and offset, if one of these tokens of a file is not below `vocabulary`.
 void require_in_vocabulary(const ByteSource& file, const TokenFormat& format, std::int64_t first,

@@ -198,6 +198,54 @@ TEST_F(Tokens, of_32_or_64_bits_that_are_small_or_hardly_any_are_refused) {
   }
 }
 
+TEST_F(Tokens, of_32_bits_are_refused_whatever_their_vocabulary) {
+  for (const int vocabulary : {262144, 262208, 300000, 1 << 24}) {
+    add("train.bin", token_bytes(some_tokens(20000, 0, vocabulary), 4));
+    expect_refusal(refused({{"vocabulary-size", std::to_string(vocabulary)}}), ExitCode::kBadData,
+                   {"train.bin looks like numbers of 32 bits"});
+  }
+}
+
+TEST_F(Tokens, of_32_or_64_bits_are_refused_if_a_few_are_no_tokens) {
+  for (const int vocabulary : {65, 50257, 262208}) {
+    for (const int stray : {-1, -100, 70000, 300000, 1 << 30}) {
+      std::vector<std::int32_t> tokens = some_tokens(20000, 0, vocabulary);
+      for (std::size_t i = 500; i < tokens.size(); i += 500) tokens[i] = stray;
+      const std::pair<Bytes, std::string> cases[] = {{token_bytes(tokens, 4), "numbers of 32 bits"},
+                                                     {number_bytes(tokens, std::int64_t()), "numbers of 64 bits"},
+                                                     {number_bytes(tokens, 1.0F), "floating-point numbers of 32 bits"}};
+      for (const auto& [bytes, words] : cases) {
+        add("train.bin", bytes);
+        expect_refusal(refused({{"vocabulary-size", "262208"}}), ExitCode::kBadData, {"train.bin looks like " + words});
+      }
+    }
+  }
+}
+
+// A model may be trained further on its first tokens, but the file may also be cut to 16 bits.
+TEST_F(Tokens, of_16_bits_are_warned_of_if_the_vocabulary_has_more) {
+  add("train.bin", token_bytes(some_tokens(20000, 0, 65536)));
+  EXPECT_TRUE(open({{"vocabulary-size", "65536"}}).warnings.empty());
+  const DataSplit split = open({{"vocabulary-size", "128256"}});
+  ASSERT_EQ(split.warnings.size(), 1u);
+  for (const char* words : {"train.bin is read as tokens of 16 bits", "128256", "uint32"})
+    EXPECT_NE(split.warnings[0].find(words), std::string::npos) << split.warnings[0];
+  add("train.bin", llmc_header(20240520, 1, 1000) + token_bytes(some_tokens(1000)));
+  EXPECT_TRUE(open({{"vocabulary-size", "128256"}}).warnings.empty()) << "the header says GPT-2";
+}
+
+TEST_F(Tokens, of_16_bits_are_read_if_large_ones_are_rare) {
+  for (const int vocabulary : {2, 4, 200, 256}) {
+    for (const std::size_t distance : {51u, 99u, 1001u}) {
+      std::vector<std::int32_t> tokens = some_tokens(40000, 0, vocabulary);
+      for (std::size_t i = distance; i < tokens.size(); i += distance) tokens[i] = 50256;
+      add("train.bin", token_bytes(tokens));
+      for (const char* size : {"50257", "16777216"})
+        EXPECT_EQ(text_of(*open({{"vocabulary-size", size}}).train)[1], tokens[1]) << vocabulary << " " << distance;
+    }
+  }
+}
+
 TEST_F(Tokens, of_16_bits_are_read_if_most_or_all_are_0) {
   std::vector<std::int32_t> few(40000), small = some_tokens(40000, 0, 4);
   for (std::size_t i = 0; i < 160; i += 4) few[i] = 7;
@@ -291,7 +339,7 @@ TEST_F(Tokens, larger_than_what_is_checked_are_sampled_and_checked_again_when_re
   fs::resize_file(path, 2 * kTokens);
   std::vector<TokenFiles::File> files;
   auto source = std::make_unique<MappedFile>(FileSource(path));
-  const TokenFormat format = read_token_format(*source);
+  const TokenFormat format = read_token_format(*source, 10);
   files.push_back({std::move(source), format});
   const TokenFiles stream(std::move(files), 10);
   ASSERT_EQ(stream.size(), kTokens);

@@ -11,7 +11,7 @@ void eave::fuzz(Bytes bytes) {
   const std::vector<std::uint8_t> content(bytes.begin() + 1, bytes.end());
   take_or_refuse([&] {
     auto file = std::make_unique<MemorySource>(content, "fuzzed");
-    const TokenFormat format = read_token_format(*file);
+    const TokenFormat format = read_token_format(*file, vocabulary);
     std::vector<TokenFiles::File> files;
     files.push_back({std::move(file), format});
     const TokenFiles stream(std::move(files), vocabulary);
