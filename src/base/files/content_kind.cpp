@@ -79,6 +79,7 @@ constexpr Magic kMagics[] = {
     {0, "IQ== 0\n"sv, kOther, "a vocabulary of tiktoken"},
     {0, "GGUF"sv, kOther, "a GGUF model"},
     {0, "PAR1"sv, kOther, "a Parquet file"},
+    {0, "LITPKDS"sv, kOther, "a packed dataset of lit-gpt"},
     {0, "ARROW1"sv, kOther, "an Arrow file"},
     {0, "SQLite format 3\0"sv, kOther, "an SQLite database"},
     {0, "MATLAB 5.0"sv, kOther, "a MATLAB file"},

@@ -278,6 +278,7 @@ TEST_F(Tokens, that_are_files_of_other_programs_are_refused_by_name) {
     add("train.bin", even);
     expect_refusal(refused({{"vocabulary-size", "65536"}}), ExitCode::kBadData, words);
   }
+      {bytes("LITPKDS"), {"is a packed dataset of lit-gpt, not tokens", "tofile"}},
 }
 
 TEST_F(Tokens, that_begin_like_another_file_by_chance_are_read) {
