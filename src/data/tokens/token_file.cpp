@@ -97,7 +97,7 @@ bool are_wide(const Seen& seen, std::int64_t tokens, std::int64_t strays) {
 
 template <typename Number>
 bool looks_like(const ByteSource& file, std::uint32_t limit) {
-  if (file.size() % sizeof(Number) != 0 || file.size() < kFewestBytes) return false;
+  if (file.size() < kFewestBytes) return false;
   Seen seen{.limit = limit};
   std::vector<std::uint8_t> piece(kBytesOfPiece);
   const std::uint64_t distance = std::max(kBytesOfPiece, file.size() / kPieces / sizeof(Number) * sizeof(Number));

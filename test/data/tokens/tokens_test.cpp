@@ -222,6 +222,16 @@ TEST_F(Tokens, of_32_or_64_bits_are_refused_if_a_few_are_no_tokens) {
   }
 }
 
+TEST_F(Tokens, of_32_or_64_bits_are_refused_if_their_file_is_cut) {
+  const Bytes narrow = token_bytes(some_tokens(20000), 4), wide = number_bytes(some_tokens(20000), std::int64_t());
+  for (const std::size_t cut : {2u, 4u, 6u}) {
+    add("train.bin", first(wide, wide.size() - cut));
+    expect_refusal(refused({{"vocabulary-size", "50257"}}), ExitCode::kBadData, {"looks like numbers of 64 bits"});
+  }
+  add("train.bin", first(narrow, narrow.size() - 2));
+  expect_refusal(refused({{"vocabulary-size", "50257"}}), ExitCode::kBadData, {"looks like numbers of 32 bits"});
+}
+
 // A model may be trained further on its first tokens, but the file may also be cut to 16 bits.
 TEST_F(Tokens, of_16_bits_are_warned_of_if_the_vocabulary_has_more) {
   add("train.bin", token_bytes(some_tokens(20000, 0, 65536)));
@@ -268,6 +278,7 @@ TEST_F(Tokens, that_are_files_of_other_programs_are_refused_by_name) {
   const std::pair<Bytes, std::vector<std::string>> cases[] = {
       {bytes("\x93NUMPY\1"), {"train.bin is an array of NumPy (.npy), not tokens", "tofile"}},
       {bytes("PAR1"), {"is a Parquet file, not tokens"}},
+      {bytes("LITPKDS"), {"is a packed dataset of lit-gpt, not tokens", "tofile"}},
       {bytes("PK\3\4"), {"is a ZIP archive, not tokens", "unzip"}},
       {gzip(bytes("1 2 3 4\n")), {"is a gzip file that holds text that begins with '1 2 3 4", "--data text"}},
       {gzip(token_bytes(some_tokens(1000))), {"is a gzip file, not tokens", "gunzip"}},
@@ -278,7 +289,6 @@ TEST_F(Tokens, that_are_files_of_other_programs_are_refused_by_name) {
     add("train.bin", even);
     expect_refusal(refused({{"vocabulary-size", "65536"}}), ExitCode::kBadData, words);
   }
-      {bytes("LITPKDS"), {"is a packed dataset of lit-gpt, not tokens", "tofile"}},
 }
 
 TEST_F(Tokens, that_begin_like_another_file_by_chance_are_read) {
