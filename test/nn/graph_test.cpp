@@ -124,6 +124,35 @@ TEST(Zoo, cnn7_takes_photographs_of_other_sizes) {
   for (const int side : {28, 32, 48, 64}) EXPECT_GT(count_parameters("cnn7", {side, side, 3}, 10), 0) << side;
 }
 
+// Normal with deviation 1 / sqrt(inputs of a value); biases begin at 0. A layer of equal shape and another seed have
+// other weights.
+TEST(InitialWeights, have_the_deviation_of_their_inputs_and_follow_the_seed) {
+  const std::unique_ptr<Compute> compute = make_cpu_compute(1);
+  const Model model("conv2d 100 5x5; flatten; dense 100; dense 100; dense classes", {5, 5, 16}, 10, 1, *compute);
+  const auto drawn_from = [&](std::uint64_t seed) {
+    std::vector<float> parameters(static_cast<std::size_t>(model.parameter_size()));
+    model.initialise(seed, parameters, {});
+    return parameters;
+  };
+  const std::vector<float> parameters = drawn_from(1);
+  const auto values_of = [&](std::size_t tensor) {
+    const TensorInfo& info = model.parameters()[tensor];
+    return std::vector<float>(parameters.begin() + info.offset, parameters.begin() + info.offset + info.size);
+  };
+  const auto expect_deviation = [&](std::size_t tensor, double inputs) {
+    double squares = 0;
+    const std::vector<float> values = values_of(tensor);
+    for (const float value : values) squares += double{value} * double{value} / static_cast<double>(values.size());
+    EXPECT_NEAR(std::sqrt(squares * inputs), 1, 0.03) << tensor;
+  };
+  expect_deviation(0, 5 * 5 * 16);
+  expect_deviation(2, 100);
+  EXPECT_EQ(values_of(1), std::vector<float>(100, 0.0F));
+  EXPECT_NE(values_of(2), values_of(4));
+  EXPECT_EQ(drawn_from(1), parameters);
+  EXPECT_NE(drawn_from(2), parameters);
+}
+
 TEST(Embedding, begins_with_the_deviation_that_its_text_names) {
   const auto deviation_of = [](const std::string& words) {
     const std::unique_ptr<Compute> compute = make_cpu_compute(1);

@@ -22,9 +22,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kOthersNeed{1000};  // time for other ranks to get as far as this one
 
-// For ranks that fail alike and cannot meet: one of each host prints the failure, as `printed_rank` of `printed_ranks`.
-// A launcher may send SIGTERM to all once one has ended. So each waits until the others are here, and ignores SIGTERM,
-// which would change its exit code.
+// For ranks that fail alike and cannot meet. One of each host prints the failure; it calls itself `printed_rank`, and
+// with `printed_ranks` 1 does not say which rank it is. A launcher may send SIGTERM to all once one has ended. So each
+// waits until the others are here, and ignores SIGTERM, which would change its exit code.
 int refuse_apart(const PromisedRanks& promised, const Failure& failure, int printed_rank, int printed_ranks) {
   const auto end = std::chrono::steady_clock::now() + kOthersNeed;
   std::signal(SIGTERM, SIG_IGN);

@@ -82,12 +82,12 @@ std::string context_of_model(const OptionValues& values) {
 }
 
 // A window of text has an answer for each token, so a batch for images would take too much memory.
-std::string evaluation_batch_of_text(const OptionValues& values) {
+std::string evaluation_batch_for_text(const OptionValues& values) {
   return find_kind(dataset_kinds(), values.text("data")).holds_text ? values.text("batch") : "";
 }
 
 // GPT-2 and its successors decay matrices only.
-std::string weight_decay_of_text(const OptionValues& values) {
+std::string weight_decay_for_text(const OptionValues& values) {
   const bool holds_text = find_kind(dataset_kinds(), values.text("data")).holds_text;
   return holds_text && values.real("weight-decay") > 0 ? "matrices" : "";
 }
@@ -95,7 +95,7 @@ std::string weight_decay_of_text(const OptionValues& values) {
 void add_data(CommandLine& line) {
   line.add_family("Data", {"data", OptionType::kText, "fashion-mnist", "dataset to train on"}, datasets());
   line.derive_default("context", context_of_model);
-  line.derive_default("evaluation-batch", evaluation_batch_of_text);
+  line.derive_default("evaluation-batch", evaluation_batch_for_text);
   line.add_group(
       "Order and augmentation of samples",
       {{"validation-share", OptionType::kReal, "",
@@ -227,7 +227,7 @@ CommandLine train_command_line() {
   line.add_family("Compression of exchanges", compression_option(), members_from(codec_kinds()));
   line.add_family("Optimizer", {"optimizer", OptionType::kText, "sgd", "update rule of each replica"},
                   members_from(optimizer_kinds()));
-  line.derive_default("weight-decay-of", weight_decay_of_text);
+  line.derive_default("weight-decay-of", weight_decay_for_text);
   line.add_group(
       "Gradients of a step, and the average of models",
       {{"accumulate", OptionType::kInteger, "1",

@@ -2,7 +2,7 @@
 // their mean loss; a window of text that lacks labels counts by those that it has (Model::train). Options choose the
 // weights:
 //
-//   --reduction    --loss-reduction mean    sum         with equal n_i, lr acts as if multiplied by
+//   --reduction    --loss-reduction mean    sum         with equal n_i, lr acts as if multiplied by (mean, sum)
 //   weighted       w_i = n_i / sum_j n_j    n_i w_i     1       n_i
 //   mean           w_i = 1/p                n_i/p       1       n_i
 //   sum            w_i = 1                  n_i         p       p n_i

@@ -49,6 +49,7 @@ MpiMessages::MpiMessages(MPI_Comm communicator, std::shared_ptr<std::mutex> in_m
   if (found) lengths_ = (static_cast<std::size_t>(*most) + 1) / kTags;
 }
 
+// The length is part of the tag, so that a piece of another length does not match.
 int MpiMessages::tag_with(int tag, std::size_t length) const {
   return tag + kTags * static_cast<int>(length % lengths_);
 }
