@@ -1,5 +1,7 @@
 // How ranks agree, by small messages: agree, let_first_judge and combine_over_ranks (eave/transport.h).
 #include <algorithm>
+#include <charconv>
+#include <system_error>
 
 #include "base/host.h"
 #include "base/options/number_text.h"
@@ -25,10 +27,19 @@ struct Report {
   std::string message;
 };
 
+// The text before the first line break.
+int code_in(const std::string& text) {
+  int code = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), code);
+  EAVE_CHECK(read.ec == std::errc() && *read.ptr == '\n', "a failure begins with its code: the ranks are in step");
+  return code;
+}
+
 Report unpack(int rank, const std::string& text) {
+  const int code = code_in(text);
   const std::size_t first = text.find('\n'), second = text.find('\n', first + 1);
-  EAVE_CHECK(first != std::string::npos && second != std::string::npos, "a failure has a code, a host and a message");
-  return {rank, std::stoi(text), text.substr(first + 1, second - first - 1), text.substr(second + 1)};
+  EAVE_CHECK(second != std::string::npos, "a failure has a code, a host and a message");
+  return {rank, code, text.substr(first + 1, second - first - 1), text.substr(second + 1)};
 }
 
 constexpr std::size_t kMostNamed = 8;  // ranks or hosts named in one message
@@ -85,8 +96,9 @@ std::string hear_first(Transport& transport, const std::function<std::string()>&
     if (failure) word = kBad + std::to_string(static_cast<int>(failure->code)) + "\n" + failure->message;
   }
   const std::string heard = transport.broadcast_text(word);
-  if (heard.front() == kGood) return heard.substr(1);
-  throw HeardError(static_cast<ExitCode>(std::stoi(heard.substr(1))), heard.substr(heard.find('\n') + 1));
+  if (heard.starts_with(kGood)) return heard.substr(1);
+  EAVE_CHECK(heard.starts_with(kBad), "rank 0 says how a judgement ended: the ranks are in step");
+  throw HeardError(static_cast<ExitCode>(code_in(heard.substr(1))), heard.substr(heard.find('\n') + 1));
 }
 
 std::string bytes_of(const std::vector<double>& values) {

@@ -102,6 +102,16 @@ TEST(Failure, agreed_though_each_rank_has_its_own_is_one_message_of_the_lowest_r
   EXPECT_TRUE(says(many.printed, "bad magic; ranks 1, 2, 3, 4, 5, 6, 7, 8 and 3 others failed too"));
 }
 
+TEST(Failure, to_read_the_text_of_another_call_says_that_the_ranks_must_be_in_step) {
+  const JobResult ended = run_job({"threads", 2}, [](Transport& transport) {
+    if (transport.rank() == 0) return agree(transport, [] {});
+    (void)transport.gather("0f3a9e of another call");
+    (void)transport.broadcast_text("");
+  });
+  EXPECT_EQ(ended.code, 70);
+  EXPECT_TRUE(says(ended.printed, "a failure begins with its code: the ranks are in step"));
+}
+
 TEST(Failure, that_is_no_error_of_eave_ends_with_70_and_lack_of_memory_with_71) {
   const auto throws = [](auto exception) {
     return [exception](Transport& transport) {
