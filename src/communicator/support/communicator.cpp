@@ -59,7 +59,8 @@ bool asks_for_comparison(const CommunicatorKind& kind, const CommunicatorContext
 
 std::unique_ptr<Communicator> make_by(const CommunicatorKind& kind, const CommunicatorContext& context) {
   const Plugin* plugin = plugin_of(kind.name);
-  return plugin ? with_named_faults(*plugin, [&] { return kind.make(context); }) : kind.make(context);
+  if (!plugin) return kind.make(context);
+  return with_named_faults(*plugin, context.transport.size(), [&] { return kind.make(context); });
 }
 
 }  // namespace
