@@ -117,7 +117,7 @@ struct TrainingPlan {
   std::int64_t recompute_batches = 100;  // for kRecompute: number of batches, of all ranks together
   bool reset_on_drop = false;            // call Communicator::reset_to_center before a step whose learning rate drops
   std::int64_t replica_hash_every = 0;   // steps between comparisons of the replicas; 0 = never
-  bool has_plugin = false;               // the communicator comes from a plug-in; messages name it
+  std::string plugin;  // "communicator 'NAME' (plug-in FILE)" if a plug-in brings the method; messages name it
   OnReplicaFault on_replica_fault = OnReplicaFault::kStop;
   InjectedFault fault;
   // For experiments, by sleeping:

@@ -37,7 +37,7 @@ ReplicaComparisonSettings comparison_settings(const Transport& transport, const 
   settings.causes =
       "its parameters or optimizer (state, learning rate) were changed there alone, as by a checkpoint that one rank "
       "has loaded, or its ranks compute differently, or memory has failed";
-  if (options.plugin) settings.causes += ", or the method's plug-in keeps them unequal";
+  if (options.plugin) settings.plugin = name_of(*options.plugin);
   settings.advice = settings.advice_with_majority =
       "load on all ranks, or before the averager is opened: then rank 0's values go to all; replica-hash-every=0 "
       "compares nothing";
@@ -71,6 +71,7 @@ Averager::Averager(Transport& transport, const std::string& options, Slice param
   watch_replicas();
   communicator_->begin(replica_);
   replica_.device->wait();
+  replicas_->require_same_sizes();
   refuse_what_is_not_finite();
   first_ = hash_of(parameters);
 }

@@ -19,6 +19,7 @@
 #include "c/state/averager_state.h"
 #include "c/state/save_lock.h"
 #include "c/step_observer.h"
+#include "communicator/support/plugin_checks.h"
 #include "eave/communicator.h"
 #include "eave/decorators.h"
 #include "eave/update_steps.h"
@@ -134,6 +135,7 @@ class Averager {
   enum class Stage { kBetweenSteps, kComputing, kUpdating, kOnlyToBeClosed };
   void enter(Stage from, Stage to, const char* call);
   bool joins_each_step() const;
+  std::string plugin_name() const { return options_.plugin ? name_of(*options_.plugin) : ""; }
   bool has_other_end() const;
   bool weighs_parameters() const;
   void require_shares(const std::function<void()>& check);
@@ -182,6 +184,7 @@ class Averager {
   Restored restore_saved(const SavedStates& saved);
   Joining restore_elastic(const SavedStates& saved);
   void restore_own(const SavedStates& saved);
+  void require_saved_consensus(const StateOfRank& saved);
   void begin_again(std::int64_t step);
   std::vector<float> on_host(ConstSlice values);
   double distance_from(ConstSlice center);

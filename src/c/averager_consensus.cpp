@@ -119,6 +119,7 @@ void Averager::write_consensus(Slice into) {
   check_last_update(traits().averages_gradients);
   check_shares();
   const ConstSlice values = consensus();
+  if (options_.plugin) require_same_consensus(*counting_, *replica_.device, values, workers_, plugin_name());
   if (gpu_ && !gpu_->holds(values)) {
     gpu_->write(into, values);
   } else {

@@ -28,6 +28,12 @@ const std::string& commonest(const std::vector<std::string>& hashes) {
   return *std::ranges::max_element(hashes, {}, [&](const std::string& each) { return counts[each]; });
 }
 
+std::string describe_sizes(const std::vector<Slice>& vectors) {
+  std::string sizes;
+  for (const Slice values : vectors) sizes += (sizes.empty() ? "" : ", ") + std::to_string(values.size());
+  return sizes.empty() ? "no slices" : "slices of " + sizes + " values";
+}
+
 std::string describe(const std::vector<int>& alike, const std::vector<int>& others, bool is_majority,
                      const std::vector<std::string>& hosts) {
   if (!is_majority)
@@ -68,6 +74,7 @@ bool ReplicaComparison::is_due() const {
 // Only rank 0 gathers all hashes, unless they differ.
 void ReplicaComparison::compare() {
   if (settings_.every == 0) return;
+  require_same_sizes();
   const std::vector<Slice> vectors = vectors_.values();
   if (vectors.empty()) return;
   steps_since_ = 0;
@@ -75,6 +82,19 @@ void ReplicaComparison::compare() {
   const std::vector<std::string> hashes = transport_.gather(mine);
   if (transport_.broadcast_text(are_alike(hashes) ? "" : "differ").empty()) return;
   judge(transport_.all_gather(mine), steps_done_);
+}
+
+void ReplicaComparison::require_same_sizes() {
+  if (settings_.every == 0 || settings_.plugin.empty()) return;
+  const std::vector<std::string> slices = transport_.gather(describe_sizes(vectors_.values()));
+  let_first_judge(transport_, [&] {
+    for (std::size_t rank = 1; rank < slices.size(); ++rank) {
+      if (slices[rank] == slices[0]) continue;
+      throw Error(ExitCode::kInternal, settings_.plugin + ": replicated() returns " + slices[0] + " on rank 0, and " +
+                                           slices[rank] + " on rank " + std::to_string(rank) +
+                                           "; all ranks must return the same slices; tell whoever wrote the plug-in");
+    }
+  });
 }
 
 void ReplicaComparison::start(const std::vector<Slice>& vectors) {
@@ -126,11 +146,15 @@ void ReplicaComparison::judge(const std::vector<std::string>& hashes, std::int64
   const bool is_loaded = step > 0 && step == first_step_;
   const std::string text = (is_loaded ? "as loaded from the checkpoint of step " : "after step ") +
                            std::to_string(step) + " " + describe(alike, others, is_majority, hosts) +
-                           " in what this method keeps equal on all; " + settings_.causes;
+                           " in what this method keeps equal on all; " + settings_.causes + suspicion_of_plugin();
   if (!is_majority || !settings_.repairs)
     throw AgreedError(ExitCode::kInternal, text + "; " + advice(is_majority, is_loaded));
   repair(alike.front());
   if (transport_.rank() == 0 && warn_) warn_(text + "; mended from the others");
+}
+
+std::string ReplicaComparison::suspicion_of_plugin() const {
+  return settings_.plugin.empty() ? "" : ", or the method's plug-in keeps them unequal: " + settings_.plugin;
 }
 
 const std::string& ReplicaComparison::advice(bool is_majority, bool is_loaded) const {

@@ -24,6 +24,7 @@ struct ReplicaComparisonSettings {
   bool repairs = false;    // a rank that differs gets the majority's bits
   // Possible reasons, which end the message, such as "memory has failed there".
   std::string causes = {};
+  std::string plugin = {};  // "communicator 'NAME' (plug-in FILE)" if a plug-in brings the method
   // Advice at the end of the message of a comparison that ends the job: if most ranks agree, and if they do not.
   std::string advice_with_majority = {}, advice = {};
   std::string advice_at_begin = {};  // for values loaded from a checkpoint
@@ -41,6 +42,9 @@ class ReplicaComparison {
 
   // Called before the first step, with the number of steps that earlier runs have done.
   void begin(std::int64_t steps) { steps_done_ = first_step_ = steps; }
+  // Collective: throws AgreedError(kInternal) if a plug-in names other vectors on one rank than on rank 0. Then the
+  // ranks would make different calls.
+  void require_same_sizes();
   // Called after each step, on all ranks. Throws AgreedError(kInternal) if ranks differ and are not repaired.
   void after_step(std::int64_t index);
   // Collective, between steps: compares now. Throws as after_step does.
@@ -61,6 +65,7 @@ class ReplicaComparison {
   void start(const std::vector<Slice>& vectors);
   Hash128 hash_of_all(const std::vector<Slice>& vectors);
   void judge(const std::vector<std::string>& hashes, std::int64_t step);  // hashes: by rank
+  std::string suspicion_of_plugin() const;
   const std::string& advice(bool is_majority, bool is_loaded) const;
   void repair(int root);
 

@@ -10,6 +10,7 @@
 #include "base/options/quantities.h"
 #include "base/options/spelling.h"
 #include "communicator/support/plugin.h"
+#include "communicator/support/plugin_checks.h"
 #include "communicator/support/sync_batch_norm.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
@@ -75,7 +76,7 @@ void require_place(const std::string& text, const InjectedFault& fault, std::int
 // One rank has no other to compare with, but a comparison gives it the options of several.
 void plan_comparison(const OptionValues& values, const CommunicatorTraits& traits, int workers, TrainingPlan& plan) {
   plan.replica_hash_every = values.integer("replica-hash-every", 0);
-  plan.has_plugin = plugin_of(values.text("communicator")) != nullptr;
+  if (const Plugin* plugin = plugin_of(values.text("communicator"))) plan.plugin = name_of(*plugin);
   plan.on_replica_fault = values.text("on-replica-fault") == "repair" ? OnReplicaFault::kRepair : OnReplicaFault::kStop;
   if (workers == 1) return;
   for (const char* name : {"replica-hash-every", "on-replica-fault"}) {

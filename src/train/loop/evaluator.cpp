@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "base/options/number_text.h"
+#include "communicator/support/plugin_checks.h"
 #include "eave/agreement.h"
 #include "eave/trainer.h"
 #include "guard/rank_progress.h"
@@ -137,6 +138,16 @@ void measure_distance(const TrainingParts& parts, ConstSlice center, EvaluationR
   record.distance_mean = distances[2];
 }
 
+[[noreturn]] void refuse_different_replicas(const TrainingPlan& plan) {
+  if (plan.plugin.empty())
+    throw AgreedError(ExitCode::kInternal,
+                      "the replicas differ, and this method keeps them equal; report this, with the command");
+  throw AgreedError(ExitCode::kInternal,
+                    as_fault(plan.plugin,
+                             "the replicas differ from its consensus, and they are equal according to "
+                             "CommunicatorTraits::averages_gradients"));
+}
+
 }  // namespace
 
 Metric metric_of(const DataSplit& data) {
@@ -153,6 +164,10 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, 
   EvaluationRecord record;
   record.metric = metric_of(parts.data);
   const ConstSlice center = parts.communicator.consensus();
+  if (!plan.plugin.empty()) {
+    const int workers = static_cast<int>(workers_of(parts));
+    require_same_consensus(parts.transport, parts.replica.device, center, workers, plan.plugin);
+  }
   const std::vector<float> statistics = statistics_for_consensus(parts, plan);
   record.center = score_together(parts, plan, *parts.data.test, center, statistics);
   if (parts.data.validation)
@@ -164,10 +179,7 @@ EvaluationRecord evaluate(const TrainingParts& parts, const TrainingPlan& plan, 
                                 has_its_own ? statistics_for(parts, plan, average) : statistics);
   }
   measure_distance(parts, center, record);
-  if (parts.traits.averages_gradients && record.distance_max != 0) {
-    throw AgreedError(ExitCode::kInternal,
-                      "the replicas differ, and this method keeps them equal; report this, with the command");
-  }
+  if (parts.traits.averages_gradients && record.distance_max != 0) refuse_different_replicas(plan);
   if (plan.evaluates_workers || is_last || is_good_enough(plan, record.center.accuracy, record.center.loss))
     record.workers = score_workers(parts, plan, statistics, record);
   record.bits_per_byte = bits_per_byte(parts.data, record.center.loss);

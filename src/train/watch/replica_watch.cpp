@@ -8,7 +8,7 @@ ReplicaComparisonSettings settings_of(const TrainingParts& parts, const Training
   if (parts.transport.size() > 1 && parts.traits.exchanges_together) settings.every = plan.replica_hash_every;
   settings.repairs = plan.on_replica_fault == OnReplicaFault::kRepair;
   settings.causes = "memory or a computation has failed there";
-  if (plan.has_plugin) settings.causes += ", or the method's plug-in keeps them unequal";
+  settings.plugin = plan.plugin;
   settings.advice_with_majority = "look at that machine, and resume from the last checkpoint without it";
   settings.advice = "look at these machines, and resume from the last checkpoint";
   settings.advice_at_begin =
@@ -32,6 +32,7 @@ ReplicaWatch::ReplicaWatch(const TrainingParts& parts, const TrainingPlan& plan,
 void ReplicaWatch::begin(const TrainingProgress& progress) {
   repaired_before_ = progress.repaired;
   comparison_.begin(progress.steps);
+  comparison_.require_same_sizes();
   if (progress.steps > 0) comparison_.compare();
 }
 
