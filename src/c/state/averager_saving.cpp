@@ -189,10 +189,18 @@ void Averager::restore_own(const SavedStates& saved) {
   set_counts(numbers, saved.manifest.step);
 }
 
+// On another number of ranks the method begins from the saved consensus, so then there is nothing to compare.
+void Averager::require_saved_consensus(const StateOfRank& saved) {
+  communicator_->forget_consensus();
+  if (!options_.plugin) return;
+  const ConstSlice values = counting_->rank() == 0 ? saved.values(saved.header.consensus) : ConstSlice();
+  require_restored_consensus(*counting_, *replica_.device, *communicator_, values, plugin_name());
+}
+
 Joining Averager::restore_elastic(const SavedStates& saved) {
   Joining joining;
   std::optional<ElasticState> elastic;
-  agree(*counting_, [&] { elastic.emplace(replica_, saved, counting_->rank()); });
+  agree(*counting_, [&] { elastic.emplace(replica_, saved, counting_->rank(), plugin_name()); });
   begin_again(saved.manifest.step);
   agree(*counting_, [&] {
     std::vector<float> numbers = counts();
@@ -200,6 +208,7 @@ Joining Averager::restore_elastic(const SavedStates& saved) {
     set_counts(numbers, saved.manifest.step);
   });
   replica_.device->wait();
+  communicator_->forget_consensus();
   communicator_->join(joining);
   return joining;
 }
@@ -210,6 +219,7 @@ Averager::Restored Averager::restore_saved(const SavedStates& saved) {
   if (saved.ranks() == workers_) {
     begin_again(saved.manifest.step);
     agree(*counting_, [&] { restore_own(saved); });
+    require_saved_consensus(saved.mine);
   } else if (!restore_elastic(saved).goes_on) {
     if (!traits().averages_gradients) former = -1;
     if (traits().averages_gradients && former >= saved.ranks()) former = 0;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/options/number_text.h"
+#include "communicator/support/plugin_checks.h"
 #include "eave/check.h"
 
 namespace eave {
@@ -76,8 +77,8 @@ std::string_view unpack_bytes(ConstSlice packed) {
   return {reinterpret_cast<const char*>(packed.data()) + sizeof count, count};
 }
 
-ElasticState::ElasticState(const ReplicaView& replica, const SavedStates& saved, int rank)
-    : replica_(replica), saved_(saved), was_there_(rank < saved.ranks()) {
+ElasticState::ElasticState(const ReplicaView& replica, const SavedStates& saved, int rank, std::string plugin)
+    : replica_(replica), saved_(saved), was_there_(rank < saved.ranks()), plugin_(std::move(plugin)) {
   const ConstSlice consensus = saved.first.values(saved.first.header.consensus);
   if (consensus.size() != replica.parameters.size())
     throw Error(ExitCode::kBadData, "the state's consensus has " + count_text(consensus.size(), "value") +
@@ -127,7 +128,9 @@ void ElasticState::restore_common(const std::vector<NamedVector>& vectors, Commu
     if (!vector.name.starts_with("communicator.")) continue;
     const bool is_equal =
         tells_what_was_equal && vector.values.size() == replica_.parameters.size() && was_equal(vector);
-    if ((is_equal || is_one_of(common, vector.values)) && has_size(saved_.first, vector))
+    const bool is_common = is_one_of(common, vector.values), has_fit = has_size(saved_.first, vector);
+    if (is_common && !has_fit && !plugin_.empty()) refuse_unfit_slice(plugin_, vector.name, vector.values);
+    if ((is_equal || is_common) && has_fit)
       write_vector(*replica_.device, vector.values, saved_.first.values(vector.name));
   }
 }

@@ -68,7 +68,8 @@ std::string_view unpack_bytes(ConstSlice packed);  // throws Error(kBadData)
 // Communicator::join with the result. Not collective.
 class ElasticState {
  public:
-  ElasticState(const ReplicaView& replica, const SavedStates& saved, int rank);
+  // `plugin`: name_of() the plug-in that brings the method; empty if it is eave's own.
+  ElasticState(const ReplicaView& replica, const SavedStates& saved, int rank, std::string plugin);
   Joining restore(Communicator& communicator, Slice counts);
 
  private:
@@ -78,6 +79,7 @@ class ElasticState {
   const ReplicaView& replica_;
   const SavedStates& saved_;
   const bool was_there_;
+  const std::string plugin_;
 };
 
 }  // namespace eave

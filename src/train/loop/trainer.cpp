@@ -243,7 +243,7 @@ class Loop {
   }
 
   TrainingProgress load_progress() {
-    const TrainingProgress progress = load_checkpoint(plan_.checkpoints, plan_.first_step, parts_);
+    const TrainingProgress progress = load_checkpoint(plan_.checkpoints, plan_.first_step, parts_, plan_.plugin);
     EAVE_CHECK(progress.steps == plan_.first_step, "the checkpoint is that of the plan's first step");
     return progress;
   }

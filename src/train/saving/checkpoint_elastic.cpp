@@ -3,6 +3,7 @@
 #include <span>
 
 #include "base/options/number_text.h"
+#include "communicator/support/plugin_checks.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
 #include "train/saving/checkpoint_load.h"
@@ -65,6 +66,7 @@ ElasticResumption::ElasticResumption(const TrainingParts& parts, const TrainingP
     : parts_(parts),
       directory_(plan.checkpoints.directory),
       first_step_(plan.first_step),
+      plugin_(plan.plugin),
       manifest_(
           read_manifest_on_all(parts.transport, plan.checkpoints.ranks_without_access, directory_, plan.elastic_step)),
       files_(parts.transport, plan.checkpoints.ranks_without_access, directory_, manifest_) {
@@ -102,6 +104,7 @@ TrainingProgress ElasticResumption::load() {
     if (goes_on) restore_worker(mine);
     if (has_own) restore_own_state(mine);
   });
+  parts_.communicator.forget_consensus();
   parts_.communicator.join({goes_on, former_workers});
   return progress_after(headers);
 }
@@ -165,7 +168,9 @@ void ElasticResumption::restore_common(const FormerRank& first, const std::vecto
     const bool is_equal = may_be_equal && part.name != "parameters" &&
                           part.values.size() == parts_.replica.parameters.size() &&
                           std::ranges::find(equal, part.name, &CheckpointVector::name) != equal.end();
-    if (!(is_equal || is_among(common, part.values)) || !fits(first.header, part)) continue;
+    const bool is_common = is_among(common, part.values), has_fit = fits(first.header, part);
+    if (is_common && !has_fit && !plugin_.empty()) refuse_unfit_slice(plugin_, part.name, part.values);
+    if (!(is_equal || is_common) || !has_fit) continue;
     write_values(parts_.replica.device, part.values, first.values(part.name));
     if (part.name != "optimizer.0") continue;
     if (std::int64_t* count = parts_.replica.optimizer.update_count()) *count = first.header.updates;

@@ -5,6 +5,7 @@
 
 #include "checkpoint/checkpoint_directory.h"
 #include "checkpoint/checkpoint_transfer.h"
+#include "communicator/support/plugin_checks.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
 #include "train/loop/statistics_mixture.h"
@@ -83,6 +84,13 @@ void restore(const fs::path& place, const TrainingParts& parts, const Checkpoint
   if (std::int64_t* count = parts.replica.optimizer.update_count()) *count = header.updates;
 }
 
+// Collective. Only rank 0's file always has the consensus.
+void require_same_model(const TrainingParts& parts, const CheckpointHeader& header, ConstSlice body,
+                        const std::string& plugin) {
+  const ConstSlice saved = parts.transport.rank() == 0 ? values_in(header, body, header.consensus) : ConstSlice();
+  require_restored_consensus(parts.transport, parts.replica.device, parts.communicator, saved, plugin);
+}
+
 std::vector<float> copy_of(ConstSlice values) { return {values.begin(), values.end()}; }
 
 std::vector<float> merge(const std::vector<std::vector<float>>& of_ranks, const std::vector<TensorInfo>& tensors) {
@@ -117,7 +125,8 @@ void check_same_model(const fs::path& directory, const Manifest& manifest, const
   require_same_identity(directory, manifest, parts, free, true);
 }
 
-TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, const TrainingParts& parts) {
+TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, const TrainingParts& parts,
+                                 const std::string& plugin) {
   const fs::path directory = plan.directory;
   const Manifest manifest = read_manifest_on_all(parts.transport, plan.ranks_without_access, directory, step);
   agree(parts.transport, [&] { require_same_identity(directory, manifest, parts, {}, false); });
@@ -128,6 +137,8 @@ TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, 
     require_same_vectors(directory, manifest, parts, header);
     restore(checkpoint_path(directory, step), parts, header, body);
   });
+  parts.communicator.forget_consensus();
+  if (!plugin.empty()) require_same_model(parts, header, body, plugin);
   return header.progress;
 }
 

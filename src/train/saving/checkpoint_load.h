@@ -24,8 +24,10 @@ void check_same_model(const std::filesystem::path& directory, const Manifest& ma
                       bool has_other_files = false);
 
 // Collective, after Communicator::begin. Checks the whole file of each rank before it changes the replica. Throws on
-// all ranks alike: kBadData (missing or damaged), kConfiguration (another run).
-TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, const TrainingParts& parts);
+// all ranks alike: kBadData (missing or damaged), kConfiguration (another run), kInternal (the state of a plug-in does
+// not restore its consensus). `plugin`: TrainingPlan::plugin.
+TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, const TrainingParts& parts,
+                                 const std::string& plugin);
 
 // The first step of a run with another number of ranks that resumes after `samples`. If `samples` is not at the end of
 // one of this run's steps, the step that contains it is done again.
@@ -64,6 +66,7 @@ class ElasticResumption {
   const TrainingParts& parts_;
   const std::filesystem::path directory_;
   const std::int64_t first_step_;
+  const std::string plugin_;
   const Manifest manifest_;
   CheckpointFiles files_;
   bool keeps_workers_ = false;

@@ -6,10 +6,12 @@
 #include <tuple>
 
 #include "checkpoint/checkpoint_directory.h"
+#include "communicator/support/plugin.h"
 #include "eave/agreement.h"
 #include "test/c/averager_loop.h"
 #include "test/c/quadratic_loop.h"
 #include "test/communicator/every_communicator.h"
+#include "test/expectations.h"
 #include "test/temporary_directory.h"
 #include "test/train/saving/checkpoint_files.h"
 #include "test/transport/ranks.h"
@@ -110,6 +112,26 @@ FormerRanks save_on_ranks(const std::string& options, int ranks, const std::file
     loop.averager.finish();
   });
   return former;
+}
+
+TEST(SavedPlugin, goes_on_from_its_consensus_or_is_refused_by_name) {
+  load_plugin(FAULTY_CENTER);
+  const TemporaryDirectory temporary;
+  const auto restore = [&](const std::string& fault, const auto& check) {
+    const std::string options = "communicator=faulty-center lr=0.1 fault=" + fault;
+    const FormerRanks former = save_on_ranks(options, 2, temporary.path() / fault);
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      QuadraticLoop loop(transport, options);
+      check(loop, former, [&] { loop.averager.restore({former.states[static_cast<std::size_t>(transport.rank())]}); });
+    });
+  };
+  restore("none", [](QuadraticLoop& loop, const FormerRanks& former, const auto& call) {
+    call();
+    EXPECT_EQ(loop.consensus(), former.consensus);
+  });
+  restore("no-state", [](QuadraticLoop&, const FormerRanks&, const auto& call) {
+    expect_error(ExitCode::kInternal, "faulty_center.so): its consensus is another one than was saved", call);
+  });
 }
 
 class ElasticAveragers : public testing::TestWithParam<std::string> {};

@@ -11,6 +11,7 @@ namespace {
 
 const std::string kSignVote = "'" SIGN_VOTE "'";  // quoted for a shell
 const std::string kPlugin = " --plugin " + kSignVote + " --communicator sign-vote ";
+const std::string kFaultyCenter = " --plugin '" FAULTY_CENTER "' --communicator faulty-center --transport threads ";
 
 std::string model_by_vote(const Place& place, const std::string& words, int mpirun_ranks = 0) {
   expect_end(0, place.eave(quick("--run-dir run " + kPlugin + words), {mpirun_ranks}));
@@ -102,6 +103,53 @@ TEST(PluginOfProgram, another_file_does_not_go_on_with_a_run) {
   expect_end(0, place.eave(quick("--epochs 2 --resume " + words + "moved.so")));
   expect_end(78, place.eave(quick("--epochs 3 --resume " + words + "other.so")),
              {"--resume: the plug-in other.so has changed since the run began", "resume with the file"});
+}
+
+// Its ranks exchange after steps 10 and 20. Three epochs are 21 steps, and the fourth one has no exchange.
+TEST(PluginOfProgram, that_keeps_its_consensus_until_it_is_told_to_forget_it_resumes_the_trained_model) {
+  const Place place;
+  const auto train = [&](const std::string& words) {
+    expect_end(0, place.eave(quick("--run-dir run" + kFaultyCenter + "--ranks 2 " + words)));
+    return place.read("run/model.safetensors");
+  };
+  const std::string whole = train("--epochs 4");
+  train("--overwrite --epochs 3");
+  EXPECT_EQ(train("--resume --epochs 4"), whole);
+}
+
+TEST(PluginOfProgram, that_breaks_its_contract_is_named_with_the_call) {
+  const Place place;
+  const std::string tell = "tell whoever wrote the plug-in";
+  Runs runs;
+  const auto expect = [&](const std::string& fault, const Texts& says) {
+    const Case wrong{quick("--ranks 2" + kFaultyCenter + "--fault " + fault), 70, says};
+    runs.start(wrong, wrong.words, [&place, words = wrong.words] { return place.eave(words); });
+  };
+  const std::string name = "communicator 'faulty-center' (plug-in " FAULTY_CENTER "): ";
+  expect("consensus", {name + "consensus(): rank 1 has other values than rank 0", tell});
+  expect("pull", {name + "before_update(): the center of its Pull has 3 values, and the model ", tell});
+  expect("costs", {name + "costs(): its seconds_waiting are -1", tell});
+  expect("micro-batches", {name + "micro_batches(): it returns 3; with 2 ranks, return 0, or", tell});
+  expect("replicated",
+         {name + "replicated() returns slices of ", " values on rank 0, and no slices on rank 1; all", tell});
+  runs.check([](const Ended& ended, const Case& wrong, const std::string&) { expect_end(70, ended, wrong.says); });
+}
+
+TEST(PluginOfProgram, whose_state_lacks_the_center_does_not_go_on_untrained) {
+  const Place place;
+  const std::string words = "--run-dir run" + kFaultyCenter + "--ranks 2 --fault no-state ";
+  expect_end(0, place.eave(quick(words + "--epochs 2")));
+  expect_end(70, place.eave(quick(words + "--resume --epochs 3")),
+             {"communicator 'faulty-center'", "its consensus is another one than was saved, so state() does not"});
+}
+
+TEST(PluginOfProgram, whose_common_state_has_the_size_of_the_ranks_does_not_go_on_with_others) {
+  const Place place;
+  const std::string words = "--run-dir run" + kFaultyCenter + "--fault common-size --ranks ";
+  expect_end(0, place.eave(quick(words + "2")));
+  expect_end(0, place.eave(quick(words + "2 --resume --epochs 2")));
+  expect_end(70, place.eave(quick(words + "3 --resume elastic --epochs 3")),
+             {"communicator 'faulty-center'", "common_state(): communicator.2 has 3 values here"});
 }
 
 TEST(PluginOfProgram, is_asked_for_if_it_is_missing) {
