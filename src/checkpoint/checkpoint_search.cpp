@@ -55,7 +55,7 @@ std::string first_of(Transport& transport, const std::string& mine) {
 }  // namespace
 
 std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const fs::path& directory,
-                                               const std::string& otherwise, const std::vector<int>& without_access) {
+                                               const std::vector<int>& without_access, const std::string& otherwise) {
   std::string mine;
   agree(transport, [&] {
     if (transport.rank() != 0) return;

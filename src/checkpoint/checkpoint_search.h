@@ -22,7 +22,7 @@ struct FoundCheckpoint {
 // CheckpointPlan::ranks_without_access. Throws AgreedError(kBadData) if there are checkpoints and none is whole; its
 // message ends with `otherwise`: what to do then.
 std::optional<FoundCheckpoint> find_checkpoint(Transport& transport, const std::filesystem::path& directory,
-                                               const std::string& otherwise,
-                                               const std::vector<int>& without_access = {});
+                                               const std::vector<int>& without_access = {},
+                                               const std::string& otherwise = "begin anew in another directory");
 
 }  // namespace eave

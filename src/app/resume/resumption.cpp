@@ -86,8 +86,8 @@ bool asks_for_rollback(const OptionValues& values) { return values.text("on-nonf
 std::optional<FoundCheckpoint> find_checkpoint_of_run(Transport& transport, const OptionValues& values,
                                                       std::vector<int>& without_access) {
   without_access = find_ranks_without_access(transport, directory_to_access(values));
-  return find_checkpoint(transport, checkpoint_directory(values),
-                         "begin anew with --overwrite, or in another directory", without_access);
+  return find_checkpoint(transport, checkpoint_directory(values), without_access,
+                         "begin anew with --overwrite, or in another directory");
 }
 
 std::optional<Resumption> find_resumption(Transport& transport, const OptionValues& values) {

@@ -263,7 +263,7 @@ std::optional<SavedStates> load_states(Transport& transport, const fs::path& dir
   if (transport.broadcast_text(is_there ? "there" : "").empty()) return std::nullopt;
   const std::vector<int> without_access = ranks_without(transport, directory);
   const std::optional<FoundCheckpoint> found =
-      find_checkpoint(transport, directory, "put its files back, or save into another directory", without_access);
+      find_checkpoint(transport, directory, without_access, "put its files back, or save into another directory");
   if (!found) return std::nullopt;
   if (transport.rank() == 0)
     for (const std::string& damaged : found->passed_over) warn(damaged + "; an older checkpoint is loaded");
