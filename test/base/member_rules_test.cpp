@@ -25,8 +25,8 @@ std::string fault_of_default_text(OptionType type, const std::string& text,
 
 TEST(MemberRules, accept_names_that_can_be_typed_and_listed) {
   for (const std::string name : {"sgd", "soft-sync", "cifar10", "max_pool", "a"}) EXPECT_EQ(fault_of_name(name), "");
-  for (const std::string name :
-       {"", "Soft-Sync", "soft sync", "soft,sync", "soft:x", "soft\nline", "-soft", "2soft", "söft"})
+  for (const std::string name : {"", "Soft-Sync", "soft sync", "soft,sync", "soft:x", "soft\nline", "-soft", "2soft",
+                                 "söft", std::string(65, 'a').c_str()})
     EXPECT_NE(fault_of_member(Toy{name}).find("such as soft-sync"), std::string::npos) << name;
 }
 
@@ -43,6 +43,22 @@ TEST(MemberRules, want_names_of_options_that_can_be_typed_once_each) {
   const OptionSpec half{"my-rate", OptionType::kReal, "0.5", "a rate"},
       other{"my-rate", OptionType::kReal, "0.7", "a rate"};
   EXPECT_EQ(fault_of_options({half, other}), "the option --my-rate is declared twice");
+}
+
+TEST(MemberRules, want_options_that_can_be_listed_and_kept) {
+  const auto fault = [](const std::string& text, const std::string& help,
+                        const std::vector<std::string>& choices = {}) {
+    return fault_of_options({{"my-text", OptionType::kText, text, help, choices}});
+  };
+  EXPECT_EQ(fault("a", "a text", {"a", "b"}), "");
+  EXPECT_EQ(fault_of_option_named(std::string(64, 'a')), "");
+  EXPECT_NE(fault_of_option_named(std::string(65, 'a')).find("at most 64 letters"), std::string::npos);
+  for (const std::string help : {"", "two\nlines", "\x1b[31mred"})
+    EXPECT_EQ(fault("a", help), "the help of option --my-text is not one line of printable text");
+  for (const std::string text : {"two\nlines", "\x1b[31mred"})
+    EXPECT_EQ(fault(text, "a text"), "the default of option --my-text is not one line of printable text");
+  for (const std::string choice : {"", "b,c", "b:c", "b c", "b|c", "b\n"})
+    EXPECT_NE(fault("a", "a text", {"a", choice}).find("a choice of option --my-text is empty"), std::string::npos);
 }
 
 TEST(MemberRules, want_defaults_that_the_option_accepts) {

@@ -10,12 +10,12 @@
 namespace eave {
 
 // Each returns what is wrong, as the end of a message, or "".
-// A name begins with a lower-case letter. Lower-case letters, digits, - and _ follow.
+// A name begins with a lower-case letter. Lower-case letters, digits, - and _ follow. It has at most 64 letters.
 std::string fault_of_name(const std::string& name);
 // A summary is one line of printable text.
 std::string fault_of_summary(const std::string& summary);
-// The name of an option begins with a lower-case letter. Lower-case letters, digits and - follow. An option is declared
-// once, and its default is a value that it accepts.
+// The name of an option is such a name without _. An option is declared once. Its help is one line of printable text,
+// each of its choices is one word without comma and colon, and its default is a value that it accepts.
 std::string fault_of_options(const std::vector<OptionSpec>& options);
 
 template <typename Kind>
