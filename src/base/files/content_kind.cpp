@@ -1,8 +1,12 @@
 #include "base/files/content_kind.h"
 
+#include <elf.h>
+
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cctype>
+#include <cstring>
 #include <fstream>
 
 #include "base/options/spelling.h"
@@ -247,6 +251,34 @@ ContentKind content_kind_of(const std::filesystem::path& path) {
   file.read(reinterpret_cast<char*>(begin.data()), begin.size());
   if (file.bad() || (!file && file.gcount() == 0 && !file.eof())) return {};
   return content_kind(std::span(begin).first(static_cast<std::size_t>(file.gcount())));
+}
+
+namespace {
+
+constexpr unsigned char kOwnOrder = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
+
+bool is_elf_of_this_machine(const Elf64_Ehdr& header) {
+  return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+         header.e_ident[EI_DATA] == kOwnOrder;
+}
+
+}  // namespace
+
+std::uint64_t least_elf_size(std::string_view file) {
+  Elf64_Ehdr header;
+  if (file.size() < sizeof header) return 0;
+  std::memcpy(&header, file.data(), sizeof header);
+  if (!is_elf_of_this_machine(header)) return 0;
+  const std::uint64_t sections = header.e_shoff + std::uint64_t{header.e_shnum} * header.e_shentsize;
+  const std::uint64_t segments = header.e_phoff + header.e_phnum * sizeof(Elf64_Phdr);
+  std::uint64_t size = std::max(sections, segments);
+  if (segments > file.size() || header.e_phoff > segments) return size;
+  for (std::uint64_t at = header.e_phoff; at < segments; at += sizeof(Elf64_Phdr)) {
+    Elf64_Phdr segment;
+    std::memcpy(&segment, file.data() + at, sizeof segment);
+    size = std::max(size, segment.p_offset + segment.p_filesz);
+  }
+  return size;
 }
 
 std::string describe_content(const ContentKind& kind, const std::string& remedy) {

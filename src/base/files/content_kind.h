@@ -51,6 +51,10 @@ bool is_utf8_text(std::string_view begin);
 // The same for a file; kUnknown if it cannot be read.
 ContentKind content_kind_of(const std::filesystem::path& path);
 
+// Returns how many bytes an ELF file must have for its own segments and tables. A file that was cut off has fewer, and
+// to run it ends with a signal and no message. Returns 0 if it is no ELF file for this kind of machine.
+std::uint64_t least_elf_size(std::string_view file);
+
 // Returns "it is an HTML page: get the file again", or "" if the kind is unknown. `remedy` is used if the kind has
 // none.
 std::string describe_content(const ContentKind& kind, const std::string& remedy = "");

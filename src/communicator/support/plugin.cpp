@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <new>
 #include <utility>
@@ -11,6 +14,8 @@
 #include "base/files/input_file.h"
 #include "base/hash.h"
 #include "base/options/member_rules.h"
+#include "base/options/number_text.h"
+#include "base/printable.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 
@@ -47,10 +52,42 @@ void show_own_symbols() {
   refuse_plugin(path, "cannot be opened: " + why + kAdvice);
 }
 
+void require_whole(const std::string& file, const std::string& path) {
+  const std::uint64_t least = least_elf_size(file);
+  if (file.size() >= least) return;
+  refuse_plugin(path,
+                "was cut off: it has " + count_text(file.size(), "byte") + ", and by its headers at least " +
+                    std::to_string(least) + "; copy or compile it again",
+                ExitCode::kBadData);
+}
+
+std::string& opened_path() {
+  static std::string path;
+  return path;
+}
+
+// No exception leaves dlopen, so one in a static constructor ends the process.
+[[noreturn]] void end_of_opening() {
+  std::string why = "it is no std::exception";
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    why = error.what();
+  } catch (...) {
+  }
+  const std::string text = "plug-in " + opened_path() + ": a static constructor throws an exception: " + why +
+                           "; tell whoever wrote the plug-in";
+  std::fprintf(stderr, "eave: %s\n", printable(text).c_str());
+  std::_Exit(static_cast<int>(ExitCode::kInternal));
+}
+
 // The plug-in stays open, because eave calls its functions until the process ends.
 void* open_plugin(const std::string& path) {
   show_own_symbols();
+  opened_path() = path;
+  const std::terminate_handler before = std::set_terminate(end_of_opening);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::set_terminate(before);
   if (library == nullptr) refuse_unopened(path, dlerror());
   return library;
 }
@@ -105,10 +142,12 @@ const Plugin& load_plugin(const std::string& path) {
   require_regular(file);
   const auto known = std::ranges::find(plugins(), file.string(), &Plugin::path);
   if (known != plugins().end()) return *known;
+  const std::string content = read_file(file, kLargestPlugin);
+  require_whole(content, path);
   CommunicatorKind kind = kind_in(open_plugin(file), path);
   if (std::ranges::find(communicator_kinds(), kind.name, &CommunicatorKind::name) != communicator_kinds().end())
     refuse_plugin(path, "there is a communicator '" + kind.name + "' already");
-  plugins().push_back({file, kind.name, hash_of(read_file(file, kLargestPlugin)).text()});
+  plugins().push_back({file, kind.name, hash_of(content).text()});
   add_communicator_kind(std::move(kind));
   return plugins().back();
 }
