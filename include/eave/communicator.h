@@ -239,8 +239,29 @@ int count_workers(const CommunicatorKind& kind, const OptionValues& values, int 
 
 // Turns a shared object into a plug-in that adds one method: `eave train --plugin FILE`. Use it once per shared object,
 // at global scope. `describe` is a function that returns the method's CommunicatorKind. Nothing of eave is linked into
-// a plug-in. There is no stable binary interface: eave refuses a plug-in that was compiled with other headers.
+// a plug-in. There is no stable binary interface: eave refuses a plug-in that was compiled with other headers, or by a
+// compiler or in a mode whose types have another layout (-D_GLIBCXX_DEBUG).
 // EAVE_HEADERS identifies the headers; `pkg-config --cflags eave` and CMake's target eave::headers define it.
-#define EAVE_COMMUNICATOR_PLUGIN(describe)                                     \
-  extern "C" unsigned long long eave_plugin_headers() { return EAVE_HEADERS; } \
+#ifdef EAVE_HEADERS
+#define EAVE_COMMUNICATOR_PLUGIN(describe)                            \
+  extern "C" unsigned long long eave_plugin_headers() {               \
+    constexpr auto kInterface = eave::plugin_interface(EAVE_HEADERS); \
+    return kInterface;                                                \
+  }                                                                   \
   extern "C" void eave_plugin_kind(eave::CommunicatorKind& kind) { kind = describe(); }
+// Identifies what a plug-in and eave must have in common: the headers, and the layout of the standard library's types,
+// which depends on the compiler's modes. It must be a constant in both: a call could reach the other's function.
+consteval unsigned long long plugin_interface(unsigned long long headers) {
+#ifdef _GLIBCXX_USE_CXX11_ABI
+  headers += _GLIBCXX_USE_CXX11_ABI;
+#endif
+  for (const unsigned long long size : {sizeof(std::string), sizeof(std::vector<int>), sizeof(OptionValues),
+                                        sizeof(CommunicatorContext), sizeof(CommunicatorKind)})
+    headers = (headers ^ size) * 0x100000001b3;
+  return headers;
+}
+
+#else
+#define EAVE_COMMUNICATOR_PLUGIN(describe) \
+  static_assert(false, "compile a plug-in with $(pkg-config --cflags eave), which defines EAVE_HEADERS");
+#endif

@@ -69,7 +69,27 @@ TEST(Plugin, that_is_none_is_refused_by_name) {
   expect(MISNAMED_PLUGIN, ExitCode::kUsage, "communicator 'Soft Sync': a name is made of lower-case letters");
   expect(THROWING_PLUGIN, ExitCode::kInternal,
          "it cannot describe its method: no table; tell whoever wrote the plug-in");
-  expect(FOREIGN_PLUGIN, ExitCode::kConfiguration, "other headers of eave; compile it again");
+  const std::string other = "other headers of eave, or by another compiler or library mode; compile it again";
+  expect(FOREIGN_PLUGIN, ExitCode::kConfiguration, other);
+  expect(DEBUG_PLUGIN, ExitCode::kConfiguration, other);
+}
+
+// Opening such a file would end the process with a signal.
+TEST(Plugin, that_was_cut_off_is_refused_by_name) {
+  const TemporaryDirectory directory;
+  std::ifstream file(SIGN_VOTE, std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(file)), {});
+  for (const std::size_t size : {whole.size() - 1, whole.size() / 2, std::size_t{4096}, std::size_t{64}}) {
+    const std::string path = directory.path() / ("cut-" + std::to_string(size) + ".so");
+    std::ofstream(path, std::ios::binary) << whole.substr(0, size);
+    expect_error(ExitCode::kBadData, "plug-in " + path + ": was cut off: it has " + std::to_string(size) + " bytes",
+                 [&] { load_plugin(path); });
+  }
+}
+
+TEST(Plugin, whose_static_constructor_throws_is_named) {
+  EXPECT_EXIT(load_plugin(BURSTING_PLUGIN), testing::ExitedWithCode(70),
+              "plug-in .*bursting_plugin.*: a static constructor throws an exception: no table");
 }
 
 }  // namespace

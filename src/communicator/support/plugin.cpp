@@ -121,8 +121,11 @@ CommunicatorKind described(void (*describe)(CommunicatorKind&), const std::strin
 // Compares the headers first: only then is it safe to pass their types to the plug-in.
 CommunicatorKind kind_in(void* library, const std::string& path) {
   const auto headers = function_in<unsigned long long (*)()>(library, "eave_plugin_headers", path);
-  if (headers() != EAVE_HEADERS)
-    refuse_plugin(path, std::string("was compiled with other headers of eave") + kAdvice, ExitCode::kConfiguration);
+  constexpr unsigned long long kOwn = plugin_interface(EAVE_HEADERS);
+  if (headers() != kOwn)
+    refuse_plugin(
+        path, std::string("was compiled with other headers of eave, or by another compiler or library mode") + kAdvice,
+        ExitCode::kConfiguration);
   const CommunicatorKind kind =
       described(function_in<void (*)(CommunicatorKind&)>(library, "eave_plugin_kind", path), path);
   if (kind.name.empty() || kind.make == nullptr) refuse_plugin(path, "its CommunicatorKind has no name or no make");
