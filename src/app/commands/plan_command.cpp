@@ -14,6 +14,7 @@
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
 #include "base/options/spelling.h"
+#include "communicator/support/plugin.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "report/plan/plan_text.h"
@@ -125,9 +126,27 @@ std::int64_t pull_delay(const PlanMethod& method, const OptionValues& values, co
   return delay;
 }
 
+// A plug-in may call the steps between its exchanges otherwise than tau. Then only a run with it tells their number.
+bool has_unknown_period(const PlanMethod& method) {
+  const CommunicatorTraits& traits = find_method(method.name)->traits;
+  return plugin_of(method.name) != nullptr && option_of(method, "tau") == nullptr && !traits.averages_gradients &&
+         traits.exchanges != ExchangePattern::kGradientSums && traits.exchanges != ExchangePattern::kNone;
+}
+
+void set_measured_period(PlanMethod& method, const PlanRun& run) {
+  if (!has_unknown_period(method)) return;
+  if (method.name == run.communicator && run.steps_per_sum > 0) {
+    method.tau = run.steps_per_sum;
+    return;
+  }
+  print_warning("the plan lets " + method.name +
+                " exchange in every step: it has no option --tau, and the run does not tell its period. Whoever wrote "
+                "the plug-in should call the steps between its exchanges tau");
+}
+
 void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& run) {
   const OptionSpec* const option = option_of(method, "tau");
-  if (!option) return;
+  if (!option) return set_measured_period(method, run);
   const auto count = [](const std::string& text) {
     std::int64_t number = 0;
     std::from_chars(text.data(), text.data() + text.size(), number);

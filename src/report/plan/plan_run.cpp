@@ -1,6 +1,7 @@
 #include "report/plan/plan_run.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -121,6 +122,27 @@ double least_sum_bytes(const PlanRun& run) {
   return run.basis.parameter_bytes * (kept > 0 ? std::min(kept, kLeastShare) : kLeastShare);
 }
 
+// The usual number of records from one to the next; 0 if there are not two.
+std::int64_t usual_gap(const std::vector<std::size_t>& records) {
+  std::vector<double> gaps;
+  for (std::size_t i = 1; i < records.size(); ++i) gaps.push_back(static_cast<double>(records[i] - records[i - 1]));
+  return gaps.empty() ? 0 : static_cast<std::int64_t>(median(gaps));
+}
+
+// If a record covers several steps, only the mean of the bytes tells after how many steps there is a sum. The last
+// record is left out, because finish() may send too.
+void measure_period(const RawRun& raw, PlanRun& run) {
+  if (run.steps_per_record == 1 || !sums_over_all(run.pattern) || run.workers < 2) return;
+  double most = 0;
+  for (const auto& of_rank : raw.records) {
+    double bytes = 0;
+    for (std::size_t i = 0; i + 1 < of_rank.size(); ++i) bytes += of_rank[i].bytes;
+    most = std::max(most, bytes / static_cast<double>(of_rank.size() - 1));
+  }
+  const double of_sum = 2.0 * (run.workers - 1) / run.workers * run.basis.sum_bytes;
+  if (most > 0) run.steps_per_sum = std::clamp<std::int64_t>(std::llround(of_sum / most), 1, 1 << 20);
+}
+
 // Measures the bytes and the rate of a sum from the steps that exchanged values. The rank with the shortest exchange
 // arrived last, so it waited for no other rank.
 void measure_sums(const RawRun& raw, PlanRun& run) {
@@ -131,6 +153,7 @@ void measure_sums(const RawRun& raw, PlanRun& run) {
   for (const auto& of_rank : raw.records) count = std::min(count, of_rank.size());
   const double of_sum = run.workers / (2.0 * (run.workers - 1));  // a sum's bytes, divided by those that a rank sends
   std::vector<double> bytes, rates;
+  std::vector<std::size_t> with_sum;
   for (std::size_t i = 0; i < count; ++i) {
     double sent = 0, shortest = raw.records.front()[i].exchanging;
     for (const auto& of_rank : raw.records) {
@@ -139,11 +162,13 @@ void measure_sums(const RawRun& raw, PlanRun& run) {
     }
     if (sent * of_sum < least_sum_bytes(run)) continue;
     bytes.push_back(sent * of_sum);
+    with_sum.push_back(i);
     if (shortest > 0 && is_every_step) rates.push_back(sent / shortest);
   }
   if (bytes.empty()) return;
   run.basis.sum_bytes = median(bytes);
   run.is_sum_measured = true;
+  if (run.steps_per_record == 1) run.steps_per_sum = usual_gap(with_sum);
   if (!rates.empty()) run.exchange_bytes_per_second = median(rates);
 }
 
@@ -195,6 +220,7 @@ PlanRun plan_run_of(const RunRecord& record, const RawRun& raw, const PatternOf&
   run.basis.samples_per_step = raw.samples / raw.steps / run.workers;
   run.basis.parameter_bytes = run.basis.sum_bytes = 4 * raw.parameters;
   measure_sums(raw, run);
+  measure_period(raw, run);
   measure_hiding(raw, run);
   return run;
 }

@@ -24,6 +24,7 @@ struct PlanRun {
   std::int64_t steps_per_record = 1;
   bool is_sum_measured = false;     // sum_bytes comes from the bytes sent, not from the number of parameters
   bool is_hidden_measured = false;  // hidden_share was measured, not assumed
+  std::int64_t steps_per_sum = 0;   // measured steps from one sum of parameters to the next; 0 if not measured
   // The rate of an exchange at a rank that waits for no other rank. Measured for sums of gradients only.
   std::optional<double> exchange_bytes_per_second;
 };

@@ -80,6 +80,26 @@ TEST(PluginOfProgram, that_cannot_be_used_is_refused_with_one_message) {
   for (const Case& wrong : std::vector<Case>{
            {quick("--plugin missing.so"),
             66,
+// Its option for the steps between exchanges is not called tau.
+TEST(PluginOfProgram, is_planned_with_the_period_that_its_run_had) {
+  const Place place;
+  const std::string plugin = " --plugin '" EVERY "' ", threads = " --transport threads --ranks 2 --evaluate-every 0 ";
+  const std::string plan = " --ranks 2 --ranks-per-host 1 --json plan.json --communicators every" + plugin;
+  const auto tau = [&] { return json_in(place, "plan.json").at("plans")[0].at("tau"); };
+  const std::string words = "--communicator every --every 4 --epochs 20" + plugin + threads;
+  expect_end(0, place.eave(quick("--run-dir each " + words)));
+  const Ended planned = expect_output(0, place.eave("plan each" + plan), {"every, tau 4"});
+  EXPECT_EQ(planned.output.find("every step"), std::string::npos) << planned.output;
+  EXPECT_EQ(tau(), 4);
+  expect_end(0, place.eave(quick("--log-every 6 --run-dir some " + words)));
+  expect_end(0, place.eave("plan some" + plan));
+  EXPECT_EQ(tau(), 4);
+  expect_end(0, place.eave(quick("--run-dir other --epochs 20" + threads)));
+  expect_end(0, place.eave("plan other" + plan),
+             {"the plan lets every exchange in every step: it has no option --tau"});
+  EXPECT_EQ(tau(), 1);
+}
+
             {"missing.so", "cannot be opened", "expected the path of a shared object"}},
            {quick("--plugin train.ini"), 64, {"train.ini", "cannot be opened: it is text that begins with 'plugin = "}},
            {quick("--config train.ini"), 64, {"--plugin", "not taken from a file", "EAVE_PLUGIN"}},
