@@ -1,13 +1,22 @@
-// A plug-in that declares --tau as a text, unlike the built-in methods, which declare a number.
+// A plug-in whose option has the name of another: as a text --tau, which the built-in methods declare as a number, or
+// --seed, which is no method's option.
 #include "eave/communicator.h"
 
 namespace {
 
+#ifdef OTHER_SEED
+constexpr const char *kMethod = "other-seed", *kOption = "seed", *kDefault = "1";
+constexpr auto kType = eave::OptionType::kInteger;
+#else
+constexpr const char *kMethod = "other-tau", *kOption = "tau", *kDefault = "";
+constexpr auto kType = eave::OptionType::kText;
+#endif
+
 eave::CommunicatorKind describe() {
-  return {"other-tau",
+  return {kMethod,
           "its option is not that of others",
           {},
-          {{"tau", eave::OptionType::kText, "", ""}},
+          {{kOption, kType, kDefault, "not that of others"}},
           [](const eave::CommunicatorContext&) { return std::unique_ptr<eave::Communicator>(); }};
 }
 

@@ -66,11 +66,12 @@ std::string usage() {
 CommandLine help_command_line() {
   CommandLine line(
       "usage: eave help [COMMAND [--plugin PATHS]]\n"
-      "       eave help --format FORMAT\n\n"
+      "       eave help --format FORMAT [--plugin PATHS]\n\n"
       "Lists the commands, or the options of one, or prints all their help in another form.");
   line.add_group("Output", {choice("format", {"text", "man", "markdown", "bash", "zsh", "fish"}, "text",
                                    "text: list of commands; man: manual page; markdown: page of all options; bash, "
                                    "zsh, fish: completions for that shell")});
+  line.add_group("Methods of your own", {plugin_option()});
   return line;
 }
 
@@ -99,7 +100,9 @@ std::string help_of_command(const std::vector<std::string>& words) {
   return command->options().help();
 }
 
-std::string help_in_format(const std::string& format) {
+std::string help_in_format(const OptionValues& values) {
+  require_loaded(values);
+  const std::string& format = values.text("format");
   if (format == "man") return manual_page();
   if (format == "markdown") return options_page();
   if (format == "bash") return bash_completion();
@@ -111,15 +114,13 @@ std::string help_in_format(const std::string& format) {
 
 int help_command(const std::vector<std::string>& words, const char* const* environment) {
   const bool is_of_command = !words.empty() && !words.front().starts_with("-");
-  const auto command = std::ranges::find(kCommands, is_of_command ? words.front() : "", &NamedCommand::name);
-  if (command != kCommands.end() && takes_plugins(*command)) {
+  const auto command = std::ranges::find(kCommands, is_of_command ? words.front() : "help", &NamedCommand::name);
+  if (!words.empty() && command != kCommands.end() && takes_plugins(*command)) {
     if (const int code = load_plugins(words, environment); code != 0) return code;
   }
   const CommandLine line = help_command_line();
   std::string text;
-  const auto read = [&] {
-    text = is_of_command ? help_of_command(words) : help_in_format(line.parse(words).text("format"));
-  };
+  const auto read = [&] { text = is_of_command ? help_of_command(words) : help_in_format(line.parse(words)); };
   return run_command_once(words, line.help(), read, [&] { std::fputs(text.c_str(), stdout); });
 }
 

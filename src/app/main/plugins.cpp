@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "app/main/commands.h"
 #include "app/main/launch.h"
@@ -52,9 +53,34 @@ bool is_communicator(const std::string& name) {
   return std::ranges::find(communicator_kinds(), name, &CommunicatorKind::name) != communicator_kinds().end();
 }
 
+// The names of options that are no method's own. plugin-file stands beside the options in config.json.
+std::set<std::string> names_outside_methods() {
+  std::set<std::string> names = {"help", "version", "communicator", "plugin-file"};
+  for (const CommandLine& line : {train_command_line(), compare_command_line()}) {
+    for (const CommandLine::Group& group : line.groups()) {
+      if (group.options.front().name == "communicator") continue;
+      for (const OptionSpec& option : group.options) names.insert(option.name);
+    }
+  }
+  return names;
+}
+
+void refuse_names_outside_methods() {
+  const std::set<std::string> taken = names_outside_methods();
+  for (const CommunicatorKind& kind : communicator_kinds()) {
+    if (plugin_of(kind.name) == nullptr) continue;
+    for (const OptionSpec& option : kind.options)
+      if (taken.contains(option.name))
+        throw Error(ExitCode::kUsage, "communicator '" + kind.name + "' declares --" + option.name +
+                                          ", which is an option of eave that does not belong to a method; give it "
+                                          "another name");
+  }
+}
+
 // Options with the same name are one option, so their declarations must agree.
 void require_options_that_agree() {
   try {
+    refuse_names_outside_methods();
     train_command_line().parse({});
   } catch (const Error& error) {
     throw Error(ExitCode::kUsage, std::string("--plugin: its options do not go with eave's own: ") + error.what());

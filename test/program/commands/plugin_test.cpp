@@ -40,6 +40,13 @@ TEST(PluginOfProgram, is_taken_from_the_environment_and_stands_in_the_help) {
   expect_end(64, place.eave("help train --plugin " + kSignVote + " --tau 3"), {"--tau"});
   expect_end(64, place.eave("help watch --plugin " + kSignVote), {"unexpected word '--plugin'"});
   expect_end(66, place.eave("help train --plugin missing.so"), {"missing.so", "cannot be opened"});
+  for (const std::string shell : {"bash", "zsh", "fish"}) {
+    const Ended known = place.eave("help --format " + shell + " --plugin " + kSignVote);
+    expect_parts(known.output, {"sign-vote", "vote-scale"});
+    EXPECT_EQ(place.eave("help --format " + shell, {0, "EAVE_PLUGIN=" + kSignVote}).output, known.output);
+  }
+  expect_end(66, place.eave("help --format bash --plugin missing.so"), {"missing.so", "cannot be opened"});
+  expect_end(0, place.eave("help", {0, "EAVE_PLUGIN=missing.so"}));
   expect_end(0, place.eave(quick("--communicator sign-vote"), {0, "EAVE_PLUGIN=" + kSignVote}));
 }
 
@@ -105,6 +112,7 @@ TEST(PluginOfProgram, is_planned_with_the_period_that_its_run_had) {
            {quick("--config train.ini"), 64, {"--plugin", "not taken from a file", "EAVE_PLUGIN"}},
            {quick("--plugin a.so,,b.so"), 64, {"--plugin", "item 2 is empty"}},
            {quick("--plugin '" OTHER_TAU "'"), 64, {"--plugin", "--tau", "do not go with eave's own"}},
+           {quick("--plugin '" OTHER_SEED "'"), 64, {"communicator 'other-seed' declares --seed, which is an option"}},
            {quick("--communicator sign-vote"), 64, {"sign-vote"}},
            {quick("--plugin " + kSignVote + " --vote-scale 2"), 64, {"--vote-scale", "has no effect with"}},
            {quick(""), 66, {"missing.so"}, "EAVE_PLUGIN=missing.so"}}) {
