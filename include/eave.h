@@ -96,6 +96,7 @@ void eave_abort(int code);
  *     steps=…   steps of the run; may be left out
  *     seed=…   seed of the run
  *     plugin=FILE   a shared object with a method of one's own, the same file on all ranks; no blanks in its name
+ *     allow-changed-plugin=on   restore and load states that another FILE saved: the same method, compiled again
  * These have the meaning that they have in `eave train`:
  *     on-nonfinite=skip|abort, nonfinite-limit=10   what happens in a step whose gradient or loss is not finite
  *     replica-hash-every=100, on-replica-fault=stop|repair   comparison of what the method keeps equal on all ranks

@@ -63,6 +63,7 @@ const CommunicatorKind& kind_in(const Given& given) {
 std::vector<OptionSpec> options_of_loop(const CommunicatorKind& kind) {
   return {{"communicator", OptionType::kText, kind.name, "method of averaging"},
           {"plugin", OptionType::kPath, "", "shared object with a method of your own"},
+          {"allow-changed-plugin", OptionType::kFlag, "off", "load a state that another file of the plug-in saved"},
           {"lr", OptionType::kReal, "0.1", "learning rate of the first step"},
           {"device", OptionType::kText, "cpu", "device that holds the vectors", {"cpu", "cuda"}},
           {"gpu", OptionType::kInteger, "0", "number of the GPU, as this process counts them"},

@@ -6,6 +6,7 @@
 #include "app/commands/suggest_parts.h"
 #include "app/compare/program_launch.h"
 #include "app/main/commands.h"
+#include "app/main/plugins.h"
 #include "app/options/shared_options.h"
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
@@ -37,6 +38,7 @@ class TrainWords {
         settings_(question.runs[question.basis].record.settings),
         line_(train_command_line()) {
     for (const char* name : kOfThatRun) left_out_.insert(name);
+    left_out_.insert(changed_plugin_option().name);
     if (question.is_network_given || suggestion.ranks == 1) left_out_.insert(kOfNetwork.begin(), kOfNetwork.end());
     CommandLine transport("");
     add_transport(transport);

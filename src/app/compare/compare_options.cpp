@@ -276,8 +276,8 @@ int most_ranks(const OptionValues& own) {
 
 Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_job) {
   for (const auto& [name, unused] : of_train) {
-    if (name == "extend-schedule") {
-      throw Error(ExitCode::kUsage, "--extend-schedule has no effect: a comparison begins each of its runs anew");
+    if (name == "extend-schedule" || name == "allow-changed-plugin") {
+      throw Error(ExitCode::kUsage, "--" + name + " has no effect: a comparison begins each of its runs anew");
     }
     if (grid_options().contains(name)) {
       throw Error(ExitCode::kUsage, "--" + name + ": a comparison sets it for each of its runs");

@@ -104,6 +104,13 @@ OptionSpec plugin_option() {
   return option;
 }
 
+OptionSpec changed_plugin_option() {
+  return {
+      "allow-changed-plugin", OptionType::kFlag, "off",
+      "on: --resume goes on although the plug-in's file has changed, for example because it was compiled again for a "
+      "newer eave. Whether it is the same method is then for you to know"};
+}
+
 int load_plugins(const std::vector<std::string>& words, const char* const* environment) {
   try {
     const std::string named = unparsed_text("plugin", words, environment);

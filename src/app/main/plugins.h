@@ -11,6 +11,9 @@ namespace eave {
 
 OptionSpec plugin_option();
 
+// --allow-changed-plugin of eave train.
+OptionSpec changed_plugin_option();
+
 // Loads the plug-ins that the words, or else the environment, name. Call it before the words are parsed, so that the
 // plug-ins' options are known. Returns 0, or the exit code of the job, which has then ended with a message.
 int load_plugins(const std::vector<std::string>& words, const char* const* environment);

@@ -223,7 +223,7 @@ CommandLine train_command_line() {
   line.add_family("Averaging between ranks",
                   {"communicator", OptionType::kText, "allreduce", "method of averaging between ranks"},
                   communicators());
-  line.add_group("Methods of your own", {plugin_option()});
+  line.add_group("Methods of your own", {plugin_option(), changed_plugin_option()});
   line.add_family("Compression of exchanges", compression_option(), members_from(codec_kinds()));
   line.add_family("Optimizer", {"optimizer", OptionType::kText, "sgd", "update rule of each replica"},
                   members_from(optimizer_kinds()));

@@ -22,7 +22,8 @@ std::set<std::string> words_in(const std::string& text) {
 }
 
 constexpr const char* kWatching =
-    "batch-norm-statistics checkpoint checkpoint-dir checkpoint-every decode-threads evaluate-every evaluate-workers "
+    "allow-changed-plugin batch-norm-statistics checkpoint checkpoint-dir checkpoint-every decode-threads "
+    "evaluate-every evaluate-workers "
     "evaluations "
     "evaluation-batch "
     "image-cache limit-checkpoint limit-setup limit-step keep keep-every "
@@ -48,6 +49,15 @@ const std::set<std::string>& changeable() {
   }();
   return kOptions;
 }
+
+std::set<std::string> changeable_in(const std::map<std::string, std::string>& mine) {
+  std::set<std::string> options = changeable();
+  if (setting_in(mine, "allow-changed-plugin") == "on") options.insert(kPluginFile);
+  return options;
+}
+
+constexpr const char* kIfSameMethod =
+    ". If it is the same method, compiled again for another eave, give --allow-changed-plugin";
 
 }  // namespace
 
@@ -123,13 +133,13 @@ std::map<std::string, std::string> with_later_options(std::map<std::string, std:
 
 void require_same_settings(const std::map<std::string, std::string>& saved,
                            const std::map<std::string, std::string>& mine) {
-  const auto difference = find_difference(saved, mine, changeable());
+  const auto difference = find_difference(saved, mine, changeable_in(mine));
   if (!difference) return;
   if (difference->name == kPluginFile)
     throw Error(ExitCode::kConfiguration, "--resume: the plug-in " + printable(setting_in(mine, "plugin", "file")) +
                                               " has changed since the run began (hash " + printable(difference->saved) +
                                               ", now " + difference->mine +
-                                              "); resume with the file that the run began with");
+                                              "); resume with the file that the run began with" + kIfSameMethod);
   throw Error(ExitCode::kConfiguration, "--resume: the run was started with --" + printable(difference->name) + " " +
                                             printable(difference->saved) + ", now it is " + difference->mine +
                                             "; resume with the settings in config.json");
@@ -154,14 +164,15 @@ std::map<std::string, std::string> settings_in(const std::string& text) {
 
 void require_settings_of_checkpoint(const std::filesystem::path& place, const std::map<std::string, std::string>& saved,
                                     const std::map<std::string, std::string>& mine) {
-  const auto difference = find_difference(saved, mine, changeable());
+  const auto difference = find_difference(saved, mine, changeable_in(mine));
   if (!difference) return;
   const bool is_plugin = difference->name == kPluginFile;
   throw Error(ExitCode::kConfiguration,
               place.string() + " is a checkpoint of another run: it was saved with " +
                   (is_plugin ? "another plug-in, of hash" : "--" + printable(difference->name)) + " " +
                   printable(difference->saved) + ", and this run has " + difference->mine +
-                  "; put this run's own checkpoints in its place, or move it away to go on from an older one");
+                  "; put this run's own checkpoints in its place, or move it away to go on from an older one" +
+                  (is_plugin ? kIfSameMethod : ""));
 }
 
 }  // namespace eave

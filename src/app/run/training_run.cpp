@@ -44,6 +44,7 @@ void check_outputs(const OptionValues& values) {
   for (const char* option : {"overwrite", "tensorboard"})
     refuse_if(has_none && values.flag(option), option, "without --run-dir");
   refuse_if(has_none && may_resume(values), "resume", "without --run-dir");
+  refuse_if(values.flag("allow-changed-plugin") && !may_resume(values), "allow-changed-plugin", "without --resume");
   if (has_none && values.flag("trace"))
     throw Error(ExitCode::kUsage, "--trace needs --run-dir, where trace.json is to be written");
   for (const std::string option :

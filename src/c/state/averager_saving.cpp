@@ -20,8 +20,9 @@ enum Count : std::size_t { kSteps, kLeftOut, kInARow, kIsJudged, kFirstHigh, kFi
 // Options that may differ when a job goes on: the place and length of the run, and what only finds faults.
 bool may_change(const std::string& name, const OptionValues& values) {
   static const std::set<std::string> kFree = {
-      "communicator", "device",           "gpu",          "steps",  "limit-step",      "replica-hash-every",
-      "momentum",     "on-replica-fault", "on-nonfinite", "plugin", "nonfinite-limit", "bucket-bytes"};
+      "allow-changed-plugin", "communicator", "device",           "gpu",          "steps",  "limit-step",
+      "replica-hash-every",   "momentum",     "on-replica-fault", "on-nonfinite", "plugin", "nonfinite-limit",
+      "bucket-bytes"};
   if (name == "lr") return !values.entries().contains("rho") || !values.given("rho");
   return kFree.contains(name);
 }
@@ -39,7 +40,9 @@ void refuse_other_plugin(const Plugin& plugin, const SavedStates& saved) {
   if (before == saved.manifest.identity.end() || before->second == plugin.file_hash) return;
   throw Error(ExitCode::kConfiguration,
               "the plug-in " + plugin.path + " has changed since this state was saved (hash " + before->second +
-                  ", now " + plugin.file_hash + "); go on with the file that it was saved with, or begin anew");
+                  ", now " + plugin.file_hash +
+                  "); go on with the file that it was saved with. If it is the same method, compiled again for another "
+                  "eave, give allow-changed-plugin=on");
 }
 
 }  // namespace
@@ -161,7 +164,7 @@ void Averager::refuse_other_job(const SavedStates& saved) const {
                                               ", and this averager has " + in_words(name, mine) +
                                               "; go on with what it was saved with, or begin anew");
   }
-  if (options_.plugin) refuse_other_plugin(*options_.plugin, saved);
+  if (options_.plugin && !options_.values.flag("allow-changed-plugin")) refuse_other_plugin(*options_.plugin, saved);
 }
 
 // Makes the communicator anew, because some methods count exchanges from the step at which a run goes on.

@@ -13,7 +13,8 @@ namespace {
 using Settings = std::map<std::string, std::string>;
 
 // Options that only name, place or watch a run.
-const std::set<std::string> kOfNoEffect = {"allow-unstable",
+const std::set<std::string> kOfNoEffect = {"allow-changed-plugin",
+                                           "allow-unstable",
                                            "checkpoint",
                                            "checkpoint-dir",
                                            "checkpoint-every",

@@ -80,13 +80,6 @@ TEST(PluginOfProgram, is_planned_with_others) {
   expect_end(64, place.eave(plan + "sign-vote"), {"'sign-vote' cannot be planned"});
 }
 
-TEST(PluginOfProgram, that_cannot_be_used_is_refused_with_one_message) {
-  const Place place;
-  place.write("train.ini", "plugin = " SIGN_VOTE "\ncommunicator = sign-vote\nvote-scale = 2\n");
-  Runs runs;
-  for (const Case& wrong : std::vector<Case>{
-           {quick("--plugin missing.so"),
-            66,
 // Its option for the steps between exchanges is not called tau.
 TEST(PluginOfProgram, is_planned_with_the_period_that_its_run_had) {
   const Place place;
@@ -107,6 +100,13 @@ TEST(PluginOfProgram, is_planned_with_the_period_that_its_run_had) {
   EXPECT_EQ(tau(), 1);
 }
 
+TEST(PluginOfProgram, that_cannot_be_used_is_refused_with_one_message) {
+  const Place place;
+  place.write("train.ini", "plugin = " SIGN_VOTE "\ncommunicator = sign-vote\nvote-scale = 2\n");
+  Runs runs;
+  for (const Case& wrong : std::vector<Case>{
+           {quick("--plugin missing.so"),
+            66,
             {"missing.so", "cannot be opened", "expected the path of a shared object"}},
            {quick("--plugin train.ini"), 64, {"train.ini", "cannot be opened: it is text that begins with 'plugin = "}},
            {quick("--config train.ini"), 64, {"--plugin", "not taken from a file", "EAVE_PLUGIN"}},
@@ -130,7 +130,12 @@ TEST(PluginOfProgram, another_file_does_not_go_on_with_a_run) {
   expect_end(0, place.eave(quick(words + kSignVote)));
   expect_end(0, place.eave(quick("--epochs 2 --resume " + words + "moved.so")));
   expect_end(78, place.eave(quick("--epochs 3 --resume " + words + "other.so")),
-             {"--resume: the plug-in other.so has changed since the run began", "resume with the file"});
+             {"--resume: the plug-in other.so has changed since the run began", "give --allow-changed-plugin"});
+  expect_end(64, place.eave(quick(words + "other.so --overwrite --allow-changed-plugin")), {"without --resume"});
+  // Such a run goes on with the new file.
+  expect_end(0, place.eave(quick("--epochs 3 --resume --allow-changed-plugin " + words + "other.so")));
+  expect_end(0, place.eave(quick("--epochs 4 --resume " + words + "other.so")));
+  expect_end(78, place.eave(quick("--epochs 5 --resume " + words + "moved.so")), {"has changed since the run began"});
 }
 
 // Its ranks exchange after steps 10 and 20. Three epochs are 21 steps, and the fourth one has no exchange.
