@@ -1,6 +1,8 @@
 // The pluggable part of eave: what is averaged between replicas, and when.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -23,8 +25,8 @@ class MomentExchange;  // compute.h
 // one device and stay at the same addresses from begin() on. Their memory must outlive the communicator, also when an
 // exception unwinds the stack, because an exchange may be in flight.
 struct ReplicaView {
-  Slice parameters;  // x
-  Slice gradients;   // as large as `parameters`
+  Slice parameters;  // x. The padding between its tensors (slice.h) must stay 0
+  Slice gradients;   // as large as `parameters`. Evaluations use them as scratch memory
   Slice statistics;  // batch-norm statistics; may be empty
   // The optimizer's state vectors (momentum first), each as large as `parameters`. Plain SGD has none.
   std::vector<Slice> optimizer = {};
@@ -88,16 +90,19 @@ class Communicator {
   // gradients are taken. The method may also start an exchange of parameters, which runs while the rank computes.
   virtual void before_gradients(const Step& step);
   // The factor by which backward multiplies the gradient of this rank's mean loss: n_i / Σ n_j if the method averages
-  // gradients, where n_i are the samples of rank i; 1 if each replica trains on its own.
+  // gradients, where n_i are the samples of rank i; 1 if each replica trains on its own. A method that averages
+  // gradients overrides updates() too.
   virtual float gradient_weight(const Step& step) const;
   // 0: this rank hands over the gradient of its whole batch.
   // Above 0: the samples of all ranks, in rank order, are cut into this many parts (micro-batches). This rank hands
   // over the sum of the gradients of its own parts, each with the gradient_weight of its samples. The sum is taken in
-  // pairs, neighbours first. The statistics are summed likewise.
+  // pairs, neighbours first. The statistics are summed likewise. The number of parts is a power of two and the same in
+  // every step, and so is the number of ranks, which may not be larger; wants_gradients() is true. eave refuses
+  // --accumulate, --sampling whole and --lr-scaling then.
   virtual int micro_batches() const { return 0; }
   // If not nullptr, batch norm normalises over the batches of all ranks, in every step and on every rank: the trainer
   // gives the exchange to Model::normalise_over. Then all ranks call the exchange's methods between the same calls of
-  // gradient_ready. The exchange lives as long as the communicator.
+  // gradient_ready. The exchange lives as long as the communicator. On the CPU only, and without --accumulate.
   virtual MomentExchange* moments() { return nullptr; }
   // Whether the trainer must call gradient_ready in this step. Asked after before_gradients.
   virtual bool wants_gradients() const { return false; }
@@ -106,21 +111,25 @@ class Communicator {
   virtual void gradient_ready(Slice part);
   // All gradients are complete, also parts for which gradient_ready was not called. Blocks if the method needs the
   // gradients of other ranks. If a Pull is returned, the caller must apply it in this step's update, because
-  // after_update sends its difference.
+  // after_update sends its difference. Its slices are as large as the parameters and lie on the replica's device. They
+  // live as long as the communicator, because a device may carry out the update later.
   [[nodiscard]] virtual std::optional<Pull> before_update(const Step& step);
   // Whether after_update needs step.loss_sum. If so, the trainer must wait in each step for a device that computes
   // asynchronously.
   virtual bool wants_loss() const { return false; }
   // Whether the optimizer updates this replica in this step: because the rank has samples, or because the gradients are
-  // averaged over all ranks. If it returns false, the caller applies the Pull without an optimizer step.
+  // averaged over all ranks. If it returns false, the caller applies the Pull without an optimizer step. By default
+  // only a rank with samples updates. If a method averages gradients it must return true, or a rank without samples
+  // stays behind the others.
   virtual bool updates(const Step& step) const;
   // The parameters have been updated.
   virtual void after_update(const Step& step);
   // Whether after_update, or the next step before it has gradients, reads the parameters that this step's update makes.
   // If not, the caller need not have checked yet that they are finite.
   virtual bool reads_parameters_after(const Step& step) const;
-  // Collective. The model that is evaluated and saved: the center, or the parameters. Waits for exchanges in flight.
-  // The slice lies in the memory of the replica's device. It stays valid and unchanged until the next step.
+  // Collective. The model that is evaluated and saved: the center, or the parameters. All ranks must return the same
+  // bits, after any step. Waits for exchanges in flight. The slice lies in the memory of the replica's device. It stays
+  // valid and unchanged until the next step. eave may also call it right after begin(), before it restores state().
   virtual ConstSlice consensus() = 0;
   // The caller may have changed the parameters since the last consensus, so the next one is computed anew.
   virtual void forget_consensus() {}
@@ -132,15 +141,17 @@ class Communicator {
   // center.
   virtual void reset_to_center(const ReplicaView& replica);
   // The state that a checkpoint must keep of the method, besides the replica: vectors as large as the parameters (such
-  // as the center) and counts. Writing into these slices restores the method. Each slice has a fixed size, but may be
-  // empty before begin() if begin() allocates it. A slice lies in the device's memory or in host memory.
+  // as the center) and counts. Writing into these slices restores the method, so they and the replica must hold
+  // everything that consensus() and later steps read. begin() may allocate them; when it returns, their number and
+  // their sizes are final. A slice lies in the device's memory or in host memory.
   // To save, call consensus() and then read the slices. To restore, call begin() and then write them.
+  // A count that is kept in one float stops at 16,777,216: use CheckpointedNumbers.
   virtual std::vector<Slice> state() { return {}; }
-  // The slices of state() that the method keeps equal on all ranks (a center, its velocity). If a run is resumed with
-  // another number of ranks, every rank gets them from rank 0's file.
+  // The slices of state() that the method keeps equal on all ranks (a center, its velocity), with the same addresses
+  // and sizes. If a run is resumed with another number of ranks, every rank gets them from rank 0's file.
   virtual std::vector<Slice> common_state() { return {}; }
-  // The slices of state() that belong to one worker (values not sent yet, residuals of compression). If a run is
-  // resumed with another number of ranks, each former worker gets its own slices back.
+  // The slices of state() that belong to one worker (values not sent yet, residuals of compression), with the same
+  // addresses and sizes. If a run is resumed with another number of ranks, each former worker gets its own slices back.
   virtual std::vector<Slice> own_state() { return {}; }
   // Collective. Called when a run is resumed with another number of ranks, after begin() and after the slices above
   // have been written. A new worker holds the consensus; if the method starts its workers elsewhere, it moves this one.
@@ -172,6 +183,38 @@ class Communicator {
   // ranks. It is printed at start and stored in the header of metrics.jsonl.
   virtual std::string equation() const = 0;
   virtual CommunicatorCosts costs() const = 0;
+};
+
+// Integers and doubles of a method that a checkpoint must keep, stored exactly in a slice of floats: each float holds
+// 16 bits. The slice is the only storage, so writing it restores the numbers. All begin as 0.
+class CheckpointedNumbers {
+ public:
+  explicit CheckpointedNumbers(std::size_t count) : floats_(count * kFloats) {}
+
+  std::int64_t integer(std::size_t i) const { return static_cast<std::int64_t>(bits(i)); }
+  double real(std::size_t i) const { return std::bit_cast<double>(bits(i)); }
+  void set(std::size_t i, std::int64_t value) { set_bits(i, static_cast<std::uint64_t>(value)); }
+  void set(std::size_t i, double value) { set_bits(i, std::bit_cast<std::uint64_t>(value)); }
+  Slice slice() { return floats_; }
+
+ private:
+  static constexpr std::size_t kFloats = 4;
+
+  std::uint64_t bits(std::size_t i) const {
+    std::uint64_t value = 0;
+    for (std::size_t k = 0; k < kFloats; ++k) {
+      value |= static_cast<std::uint64_t>(static_cast<std::uint16_t>(floats_[kFloats * i + k])) << (16 * k);
+    }
+    return value;
+  }
+
+  void set_bits(std::size_t i, std::uint64_t value) {
+    for (std::size_t k = 0; k < kFloats; ++k) {
+      floats_[kFloats * i + k] = static_cast<float>(static_cast<std::uint16_t>(value >> (16 * k)));
+    }
+  }
+
+  std::vector<float> floats_;
 };
 
 // Every begin() calls this first. Collective: gives all ranks rank 0's parameters and statistics. Returns the seconds
@@ -218,7 +261,9 @@ struct CommunicatorKind {
   std::string name;
   std::string summary;
   CommunicatorTraits traits;
-  std::vector<OptionSpec> options;  // options of this method; if given with another method, they are an error
+  // Options of this method; if given with another method, they are an error. An option that another method has too must
+  // have its type and choices. Call the steps between two exchanges `tau`: eave plan, suggest and compare read it.
+  std::vector<OptionSpec> options;
   // Throws Error(kUsage) if options contradict each other. Not collective.
   std::unique_ptr<Communicator> (*make)(const CommunicatorContext& context);
 };
@@ -235,6 +280,18 @@ std::unique_ptr<Communicator> make_communicator(const CommunicatorKind& kind, Co
 // (--center-ranks): in a step they call before_gradients and nothing else. Throws Error(kUsage) if no rank would train.
 int count_workers(const CommunicatorKind& kind, const OptionValues& values, int ranks);
 
+// Identifies what a plug-in and eave must have in common: the headers, and the layout of the standard library's types,
+// which depends on the compiler's modes. It must be a constant in both: a call could reach the other's function.
+consteval unsigned long long plugin_interface(unsigned long long headers) {
+#ifdef _GLIBCXX_USE_CXX11_ABI
+  headers += _GLIBCXX_USE_CXX11_ABI;
+#endif
+  for (const unsigned long long size : {sizeof(std::string), sizeof(std::vector<int>), sizeof(OptionValues),
+                                        sizeof(CommunicatorContext), sizeof(CommunicatorKind)})
+    headers = (headers ^ size) * 0x100000001b3;
+  return headers;
+}
+
 }  // namespace eave
 
 // Turns a shared object into a plug-in that adds one method: `eave train --plugin FILE`. Use it once per shared object,
@@ -249,18 +306,6 @@ int count_workers(const CommunicatorKind& kind, const OptionValues& values, int 
     return kInterface;                                                \
   }                                                                   \
   extern "C" void eave_plugin_kind(eave::CommunicatorKind& kind) { kind = describe(); }
-// Identifies what a plug-in and eave must have in common: the headers, and the layout of the standard library's types,
-// which depends on the compiler's modes. It must be a constant in both: a call could reach the other's function.
-consteval unsigned long long plugin_interface(unsigned long long headers) {
-#ifdef _GLIBCXX_USE_CXX11_ABI
-  headers += _GLIBCXX_USE_CXX11_ABI;
-#endif
-  for (const unsigned long long size : {sizeof(std::string), sizeof(std::vector<int>), sizeof(OptionValues),
-                                        sizeof(CommunicatorContext), sizeof(CommunicatorKind)})
-    headers = (headers ^ size) * 0x100000001b3;
-  return headers;
-}
-
 #else
 #define EAVE_COMMUNICATOR_PLUGIN(describe) \
   static_assert(false, "compile a plug-in with $(pkg-config --cflags eave), which defines EAVE_HEADERS");

@@ -7,9 +7,9 @@
 #include "c/averager.h"
 #include "c/state/state_files.h"
 #include "checkpoint/checkpoint_manifest.h"
-#include "communicator/support/checkpointed_numbers.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
+#include "eave/communicator.h"
 
 namespace eave {
 namespace {

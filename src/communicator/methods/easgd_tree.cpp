@@ -42,7 +42,6 @@
 #include <utility>
 
 #include "communicator/elastic/easgd_tree_settings.h"
-#include "communicator/support/checkpointed_numbers.h"
 #include "communicator/support/compression.h"
 #include "communicator/support/local_steps.h"
 #include "eave/agreement.h"

@@ -31,7 +31,6 @@
 // ranks give the same bits.
 #include "communicator/elastic/easgd_settings.h"
 #include "communicator/elastic/gossip_settings.h"
-#include "communicator/support/checkpointed_numbers.h"
 #include "communicator/support/compression.h"
 #include "communicator/support/local_steps.h"
 #include "communicator/support/weighted_mean.h"

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/options/option_values.h"
-#include "communicator/support/checkpointed_numbers.h"
 #include "eave/communicator.h"
 
 namespace eave {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "communicator/support/checkpointed_numbers.h"
 #include "communicator/support/compression.h"
 #include "eave/communicator.h"
 
