@@ -154,12 +154,22 @@ TEST(NoCheckpoint, is_found_where_there_is_none) {
   const TemporaryDirectory temporary;
   std::filesystem::create_directories(temporary.path() / "step-000004.partial");
   std::filesystem::create_directories(temporary.path() / "step-4");
-  put_bytes(temporary.path() / "step-000005", "");
-  std::filesystem::create_directory_symlink(temporary.path() / "step-4", temporary.path() / "step-000006");
   on_ranks({"threads", 2}, [&](Transport& transport) {
     EXPECT_FALSE(find_checkpoint(transport, temporary.path()));
     EXPECT_FALSE(find_checkpoint(transport, temporary.path() / "none"));
   });
+}
+
+TEST(NoCheckpoint, is_a_file_or_a_link_but_each_is_named) {
+  const TemporaryDirectory temporary;
+  std::filesystem::create_directories(temporary.path() / "step-4");
+  put_bytes(temporary.path() / "step-000005", "");
+  std::filesystem::create_directory_symlink(temporary.path() / "step-4", temporary.path() / "step-000006");
+  const EndedJob ended = run_job(1, [&](Transport& transport) { find_checkpoint(transport, temporary.path()); });
+  EXPECT_EQ(ended.code, 65);
+  ASSERT_EQ(ended.messages.size(), 1u);
+  for (const char* part : {"step-000006: it is a symbolic link", "step-000005: it is no directory"})
+    EXPECT_NE(ended.messages[0].find(part), std::string::npos) << ended.messages[0];
 }
 
 TEST(Header, that_asks_for_more_than_the_file_has_is_refused) {
