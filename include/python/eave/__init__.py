@@ -38,9 +38,10 @@ from ._ranks import local_rank, rank, size, start, stop, sum_over_ranks
 from ._run import Run
 from ._sampler import Sampler
 from ._starter import watch_starter
+from ._trainer_libraries import start_alone
 from ._vector_averager import VectorAverager
 
 __all__ = ["Averager", "Error", "Leaving", "Run", "Sampler", "VectorAverager", "__version__", "ask_to_leave", "local_rank", "plan",
-           "rank", "size", "start", "stop", "sum_over_ranks"]
+           "rank", "size", "start", "start_alone", "stop", "sum_over_ranks"]
 
 watch_starter()

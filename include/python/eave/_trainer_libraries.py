@@ -2,15 +2,17 @@
 starts ranks of its own if it finds a launcher's environment variables."""
 from __future__ import annotations
 
+import contextlib
 import copy
+import json
 import os
 import types
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
 
 from ._averager import Averager
 from ._error import USAGE, Error
-from ._library import MOVES_PARAMETERS, WANTS_LOSS
-from ._ranks import start
+from ._library import EXCHANGES_TOGETHER, MOVES_PARAMETERS, WANTS_LOSS
+from ._ranks import start, text_of_first_rank
 
 if TYPE_CHECKING:
     import torch
@@ -20,14 +22,70 @@ _NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "SLURM_NTASKS"
 
 
 def start_alone() -> None:
-    """Collective. Starts eave, and then takes the launcher's variables out of the environment. By them Accelerate and
-    Lightning would set up ranks of their own, and average gradients a second time."""
+    """Collective. Joins the ranks as start() does, and then takes the launcher's variables out of the environment. By
+    them Accelerate and Lightning would set up ranks of their own, and average gradients a second time. Call it before
+    accelerate.Accelerator(); the callbacks for trainers call it themselves."""
     start()
     for name in [name for name in os.environ if name in _NAMES or name.startswith(_LAUNCHERS)]:
         del os.environ[name]
 
 
-def refuse_scaler(scaler: Any) -> None:
+class AveragerOfTrainer:
+    """What a callback has whatever its library is: the averager of the training that is under way."""
+
+    def __init__(self, communicator: Optional[str] = None, **options: Any) -> None:
+        start_alone()
+        self._method, self._options = communicator, options
+        self._averager: Optional[Averager] = None
+        self._open = contextlib.ExitStack()  # what ends with the training
+
+    @property
+    def averager(self) -> Averager:
+        """The averager of the training, from its begin on. At the end of the training it is closed."""
+        if self._averager is None:
+            raise Error(USAGE, "AveragerCallback.averager: the Trainer makes it when training begins", is_shared=True)
+        return self._averager
+
+    def close(self) -> None:
+        """Collective. Closes the averager. A training does so when it ends, also by an exception."""
+        self._open.close()
+
+    def _begin(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, scaler: Any) -> Averager:
+        self.close()
+        _refuse_scaler(scaler)
+        self._averager = self._open.enter_context(Averager(model, optimizer, self._method, **self._options))
+        self._open.enter_context(_stepping(self._averager, optimizer))
+        return self._averager
+
+    def _decides_together(self) -> bool:
+        """Whether a training is under way in which all ranks come to the same step together."""
+        return bool(self._averager and self._averager._handle and self._averager._has(EXCHANGES_TOGETHER))
+
+    def _average(self) -> None:
+        """Collective, before gradients are clipped. A method that moves the parameters itself has no averaged gradient,
+        so each rank's own is clipped."""
+        if not self.averager._has(MOVES_PARAMETERS):
+            self.averager.average_gradients()
+
+    def _end(self, model: torch.nn.Module) -> None:
+        """Collective. Closes the averager and leaves the consensus in the model and the optimizer, equal on all ranks."""
+        import torch
+        with self.averager.consensus():
+            values = copy.deepcopy(model.state_dict())
+            trained = [(each, each.detach().clone()) for each in self.averager._vector.parameters]
+        self.close()
+        model.load_state_dict(values)
+        with torch.no_grad():
+            for parameter, value in trained:
+                parameter.copy_(value)
+
+
+def numbers_of_first_rank(numbers: Mapping[str, float]) -> dict[str, float]:
+    """Collective. Returns rank 0's numbers on all ranks."""
+    return dict(json.loads(text_of_first_rank(json.dumps(numbers))))
+
+
+def _refuse_scaler(scaler: Any) -> None:
     """Raises an Error if the library steps through a GradScaler, as it does with fp16 on a GPU. A scaler decides on each
     rank by itself whether to take the step, so one rank would leave out a step for which the other ones wait."""
     if scaler is not None and scaler.is_enabled():
@@ -35,16 +93,9 @@ def refuse_scaler(scaler: Any) -> None:
                            "bf16, or in a loop of your own with scaler.step(averager)", is_shared=True)
 
 
-def average_gradients(averager: Averager) -> bool:
-    """Collective, before gradients are clipped. Returns False if the step is left out. A method that moves the parameters
-    itself has no averaged gradient, so each rank's own is clipped."""
-    return averager._has(MOVES_PARAMETERS) or averager.average_gradients()
-
-
-def step_through(averager: Averager, optimizer: torch.optim.Optimizer, longest: float = 0.0) -> None:
-    """Makes optimizer.step() call averager.step(), which calls what optimizer.step() was before. If `longest` is above 0,
-    averaged gradients are clipped to this norm before."""
-    from torch.nn.utils import clip_grad_norm_ as clip
+@contextlib.contextmanager
+def _stepping(averager: Averager, optimizer: torch.optim.Optimizer) -> Iterator[None]:
+    """A context in which optimizer.step() calls averager.step(), which calls what optimizer.step() was before."""
     if averager._has(WANTS_LOSS):
         raise Error(USAGE, "adaptive_tau follows the loss, and a training library does not tell it: leave adaptive_tau out, or "
                            "train in a loop of your own with averager.step(loss_sum)", is_shared=True)
@@ -57,22 +108,14 @@ def step_through(averager: Averager, optimizer: torch.optim.Optimizer, longest: 
         loss = closure() if closure else None
         is_inside = True
         try:
-            if longest > 0 and average_gradients(averager):
-                clip([each for group in optimizer.param_groups for each in group["params"]], longest)
             averager.step()
         finally:
             is_inside = False
         return loss
 
     vars(step).update(vars(own_step))  # a scheduler has marked it, and would warn if the mark were gone
-    vars(step)["__wrapped__"] = own_step
     setattr(optimizer, "step", types.MethodType(step, optimizer))
-
-
-def end_with_consensus(averager: Averager, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Collective. Closes the averager and leaves the consensus in the model, equal on all ranks."""
-    with averager.consensus():
-        values = copy.deepcopy(model.state_dict())
-    averager.close()
-    setattr(optimizer, "step", getattr(optimizer.step, "__wrapped__"))
-    model.load_state_dict(values)
+    try:
+        yield
+    finally:
+        setattr(optimizer, "step", own_step)

@@ -6,31 +6,30 @@
     Trainer(model, arguments, train_dataset=data.shard(eave.size(), eave.rank()), callbacks=[averaging]).train()
 
 Afterwards the model is the consensus, equal on all ranks: trainer.save_model() and trainer.evaluate() use it. During
-training each rank evaluates its own replica. Only rank 0 logs. A checkpoint of the Trainer has rank 0's replica, and the
-callback adds the averager's state in its folder `eave`. So train(resume_from_checkpoint=True) goes on with all of it,
-also after SIGUSR1, which lets all ranks save and leave with code 75. include/examples/own_trainer.py is a whole program.
+training each rank evaluates its own replica. If all ranks exchange together, schedulers and early stopping follow rank 0's
+numbers on all ranks. Only rank 0 logs. If gradients are averaged, each label token has the same weight, whichever rank has
+it. A checkpoint of the Trainer has rank 0's replica, and the callback adds the averager's state in its folder `eave`. So
+train(resume_from_checkpoint=True) goes on with all of it, also after SIGUSR1, which lets all ranks save and leave with code
+75. include/examples/own_trainer.py is a whole program.
 """
 from __future__ import annotations
 
+import contextlib
 import os
-from typing import Any, Optional
+from typing import Any, Iterator, Optional
 
-from transformers import TrainerCallback, TrainerState
+from transformers import TrainerCallback
 
-from ._averager import Averager
 from ._error import USAGE, Error
+from ._huggingface_trainer import standing_in
 from ._library import AVERAGES_GRADIENTS
 from ._pytorch.random_numbers import RandomNumbers, restore, states_to_save
 from ._ranks import rank, sum_over_ranks, text_of_first_rank
-from ._trainer_libraries import end_with_consensus, refuse_scaler, start_alone, step_through
+from ._trainer_libraries import AveragerOfTrainer, numbers_of_first_rank
 
 
-class AveragerCallback(TrainerCallback):
+class AveragerCallback(AveragerOfTrainer, TrainerCallback):
     """Takes the words of eave.Averager. Make it before TrainingArguments."""
-
-    def __init__(self, communicator: str = "allreduce", **options: Any) -> None:
-        start_alone()
-        self._method, self._options = communicator, options
 
     def on_init_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if args.world_size > 1:
@@ -39,30 +38,33 @@ class AveragerCallback(TrainerCallback):
         args.distributed_state.process_index = args.distributed_state.local_process_index = rank()
         state.is_world_process_zero = state.is_local_process_zero = rank() == 0
 
+    @contextlib.contextmanager
+    def _training(self, trainer: Any, resumed: Any) -> Iterator[None]:
+        """The context of trainer.train(resumed)."""
+        self._resumed = resumed
+        with standing_in(trainer, self), self._open:
+            yield
+
     def on_train_begin(self, args: Any, state: Any, control: Any, *, model: Any, optimizer: Any, **_: Any) -> None:
-        refuse_scaler(getattr(optimizer, "scaler", None))
         _refuse_best(args)
-        self._optimizer = getattr(optimizer, "optimizer", optimizer)  # without Accelerate's wrapper
-        self._averager = Averager(model, self._optimizer, self._method, **self._options)
-        self._longest, args.max_grad_norm = args.max_grad_norm or 0.0, 0.0  # the Trainer would clip each rank's own gradient
-        step_through(self._averager, self._optimizer, self._longest)
+        self._begin(model, getattr(optimizer, "optimizer", optimizer), getattr(optimizer, "scaler", None))
         # The Trainer of every rank would write its random numbers to the same file. This leaves out that part.
-        self._saves, args.save_only_model = not args.save_only_model, args.save_only_model or rank() > 0
+        self._saves = not args.save_only_model
+        self._open.callback(setattr, args, "save_only_model", not self._saves)
+        args.save_only_model = args.save_only_model or rank() > 0
         self._random: Optional[RandomNumbers] = None
         self._leaves = False
         if state.global_step > 0:
-            self._go_on(args, state)
+            self._go_on(self._resumed if isinstance(self._resumed, str) else _folder(args, state))
 
-    def _go_on(self, args: Any, state: Any) -> None:
-        folder = _folder_to_resume(args, state)
-        extra = self._averager.load(os.path.join(folder, "eave"))
+    def _go_on(self, folder: str) -> None:
+        extra = self.averager.load(os.path.join(folder, "eave"))
         if extra is None:
-            if self._averager._has(AVERAGES_GRADIENTS):  # all ranks have the same parameters
+            if self.averager._has(AVERAGES_GRADIENTS):  # all ranks have the same parameters
                 return
-            self._averager.close()
             raise Error(USAGE, f"resume_from_checkpoint: {folder} has no state of the averager in its folder 'eave', and the "
-                               "Trainer's own has rank 0's replica alone: name it in TrainingArguments("
-                               "resume_from_checkpoint=...), or begin with a model that from_pretrained has read", is_shared=True)
+                               "Trainer's own has rank 0's replica alone: take a checkpoint that has it, or begin with a model "
+                               "that from_pretrained has read", is_shared=True)
         restore(extra)
         self._random = RandomNumbers()  # before the first step the Trainer sets those of its own file, of one rank
 
@@ -71,7 +73,7 @@ class AveragerCallback(TrainerCallback):
             self._random.put_back()
             self._random = None
         if self._leaves:
-            self._averager._leave()
+            self.averager._leave()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         if self._is_leaving():
@@ -79,33 +81,29 @@ class AveragerCallback(TrainerCallback):
         return control
 
     def _is_leaving(self) -> bool:
-        return self._averager.leaving and self._averager._leaves_by_itself
+        return self.averager.leaving and self.averager._leaves_by_itself
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, *, metrics: dict[str, Any], **_: Any) -> None:
+        if self._decides_together():
+            mine = {name: value for name, value in metrics.items() if isinstance(value, (int, float))}
+            metrics.update(numbers_of_first_rank(mine))
+            # A callback that is called before this one has seen other numbers.
+            control.should_training_stop = bool(numbers_of_first_rank({"stop": control.should_training_stop})["stop"])
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if not self._saves:
             return
         # If ranks take steps independently, other ranks may save after other steps, and only some of them because they leave.
         folder = text_of_first_rank(_folder(args, state))
-        self._averager.save(os.path.join(folder, "eave"), keep=1, **states_to_save())
+        self.averager.save(os.path.join(folder, "eave"), keep=1, **states_to_save())
         self._leaves = sum_over_ranks([self._is_leaving()]) != [0.0]
 
     def on_train_end(self, args: Any, state: Any, control: Any, *, model: Any, **_: Any) -> None:
-        args.max_grad_norm, args.save_only_model = self._longest, not self._saves
-        end_with_consensus(self._averager, model, self._optimizer)
+        self._end(model)
 
 
 def _folder(args: Any, state: Any) -> str:
     return os.path.join(args.output_dir, f"checkpoint-{state.global_step}")
-
-
-def _folder_to_resume(args: Any, state: Any) -> str:
-    """A callback is not told which folder train() was given. The Trainer does not read the one in `args`, which may be of
-    another step."""
-    if isinstance(args.resume_from_checkpoint, str):
-        file = os.path.join(args.resume_from_checkpoint, "trainer_state.json")
-        if os.path.isfile(file) and TrainerState.load_from_json(file).global_step == state.global_step:
-            return args.resume_from_checkpoint
-    return _folder(args, state)
 
 
 def _refuse_best(args: Any) -> None:

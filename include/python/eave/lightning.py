@@ -6,44 +6,65 @@
             enable_progress_bar=first).fit(module, DataLoader(part_of(eave.rank())))
 
 The number of steps must be the same on all ranks. Afterwards the module is the consensus, equal on all ranks. During
-training each rank validates its own replica. include/examples/own_lightning.py is a whole program.
+training each rank validates its own replica. If all ranks exchange together, early stopping and ReduceLROnPlateau follow
+rank 0's metrics on all ranks. Only rank 0 keeps callbacks that write checkpoints. include/examples/own_lightning.py is a
+whole program.
 """
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Optional
 
 from lightning.pytorch import Callback
+from lightning.pytorch.callbacks import Checkpoint, EarlyStopping
 from lightning.pytorch.utilities import rank_zero_only
 
-from ._averager import Averager
+from ._error import USAGE, Error
 from ._library import AVERAGES_GRADIENTS
 from ._ranks import rank
-from ._trainer_libraries import average_gradients, end_with_consensus, refuse_scaler, start_alone, step_through
+from ._trainer_libraries import AveragerOfTrainer, numbers_of_first_rank
 
 
-class AveragerCallback(Callback):
+class AveragerCallback(AveragerOfTrainer, Callback):
     """Takes the words of eave.Averager. Make it before the Trainer. For automatic optimization with one optimizer."""
 
-    def __init__(self, communicator: str = "allreduce", **options: Any) -> None:
-        start_alone()
+    def __init__(self, communicator: Optional[str] = None, **options: Any) -> None:
+        super().__init__(communicator, **options)
         rank_zero_only.rank = rank()
-        self._method, self._options = communicator, options
+
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        others = [each for each in trainer.callbacks if rank() == 0 or not isinstance(each, Checkpoint)]
+        # EarlyStopping comes after this callback, whose hooks give it rank 0's metrics, and Checkpoint at the end.
+        trainer.callbacks = sorted(others, key=lambda each: 2 * isinstance(each, Checkpoint) + isinstance(each, EarlyStopping))
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        refuse_scaler(getattr(trainer.precision_plugin, "scaler", None))
-        self._averager = Averager(pl_module, trainer.optimizers[0], self._method, **self._options)
-        step_through(self._averager, trainer.optimizers[0])
-        if trainer.ckpt_path and rank() == 0 and not self._averager._has(AVERAGES_GRADIENTS):
-            print(f"eave: warning: ckpt_path has the replica of rank 0 alone: {self._method} begins anew from it, and the other "
-                  "replicas and the center are lost; in a loop of your own averager.save() keeps them", file=sys.stderr)
+        if not pl_module.automatic_optimization or len(trainer.optimizers) != 1:
+            raise Error(USAGE, "AveragerCallback is for automatic optimization with one optimizer: make one of several, with a "
+                               "parameter group for each, or write a loop of your own with an eave.Averager", is_shared=True)
+        self._begin(pl_module, trainer.optimizers[0], getattr(trainer.precision_plugin, "scaler", None))
+        if trainer.ckpt_path and rank() == 0 and not self.averager._has(AVERAGES_GRADIENTS):
+            print(f"eave: warning: ckpt_path has the replica of rank 0 alone: {self.averager._name} begins anew from it, and the "
+                  "other replicas and the center are lost; in a loop of your own averager.save() keeps them", file=sys.stderr)
 
     def on_train_batch_start(self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int) -> None:
         if batch_idx % trainer.accumulate_grad_batches == 0:
-            self._averager.begin_step()
+            self.averager.begin_step()
 
     def on_before_optimizer_step(self, trainer: Any, pl_module: Any, optimizer: Any) -> None:
-        average_gradients(self._averager)  # the Trainer clips after this
+        self._average()  # the Trainer clips after this
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        if self._decides_together():
+            metrics = trainer.callback_metrics
+            shared = numbers_of_first_rank({name: value.item() for name, value in metrics.items()})
+            for name in shared.keys() & metrics.keys():
+                metrics[name].fill_(shared[name])  # in place, as the Trainer reads the same tensors
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        self.on_validation_end(trainer, pl_module)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
-        end_with_consensus(self._averager, pl_module, trainer.optimizers[0])
+        self._end(pl_module)
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        self._open.__exit__(type(exception), exception, exception.__traceback__)

@@ -17,7 +17,10 @@ def _kinds(module: torch.nn.Module) -> set[str]:
 def refuse_other_kinds(model: object, optimizer: object) -> None:
     """Raises an Error unless these are a model and an optimizer of PyTorch, in this order."""
     import torch
-    is_model, is_optimizer = isinstance(model, torch.nn.Module), isinstance(optimizer, torch.optim.Optimizer)
+    # A wrapper such as Accelerate's AcceleratedOptimizer is an Optimizer by name alone: it has nothing to hook into, and its
+    # step() does nothing while gradients are accumulated.
+    is_model = isinstance(model, torch.nn.Module)
+    is_optimizer = isinstance(optimizer, torch.optim.Optimizer) and "param_groups" in vars(optimizer)
     if is_model and is_optimizer:
         return
     found = f"{type(model).__name__} and {type(optimizer).__name__}"
