@@ -1,9 +1,10 @@
-"""A rank of which the Trainer must not do something of its own: huggingface_ranks_job.py DIR MODE
+"""A rank of which the Trainer must not do something of its own: huggingface_ranks_job.py DIR MODE [FORMER]
 
 tokens       a step on texts of unequal lengths is that of one rank with all of them
 stops        rank 1 would lower its rate and stop earlier than rank 0
 interrupted  a training ends by KeyboardInterrupt, and the next one goes on
-goes-on DIR  a training goes on from step 2 of the one in another DIR
+saves        a training by easgd (if there is a FORMER) keeps checkpoints
+goes-on      it goes on from the checkpoint FORMER, which is in another DIR
 All print a line of what they found, which is the same on all ranks.
 """
 import sys

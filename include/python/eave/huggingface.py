@@ -31,6 +31,8 @@ from ._trainer_libraries import AveragerOfTrainer, numbers_of_first_rank
 class AveragerCallback(AveragerOfTrainer, TrainerCallback):
     """Takes the words of eave.Averager. Make it before TrainingArguments."""
 
+    _is_told = False  # of the training by Trainer.train()
+
     def on_init_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if args.world_size > 1:
             raise Error(USAGE, "TrainingArguments was made before the AveragerCallback, and has set up ranks of its own: "
@@ -41,11 +43,14 @@ class AveragerCallback(AveragerOfTrainer, TrainerCallback):
     @contextlib.contextmanager
     def _training(self, trainer: Any, resumed: Any) -> Iterator[None]:
         """The context of trainer.train(resumed)."""
-        self._resumed = resumed
+        self._resumed, self._is_told = resumed, True
         with standing_in(trainer, self), self._open:
             yield
 
     def on_train_begin(self, args: Any, state: Any, control: Any, *, model: Any, optimizer: Any, **_: Any) -> None:
+        if not self._is_told:
+            raise Error(USAGE, "this Trainer's train() does not call transformers.Trainer.train(), in which the AveragerCallback "
+                               "averages gradients before they are clipped: let it call super().train()", is_shared=True)
         _refuse_best(args)
         self._begin(model, getattr(optimizer, "optimizer", optimizer), getattr(optimizer, "scaler", None))
         # The Trainer of every rank would write its random numbers to the same file. This leaves out that part.
