@@ -25,4 +25,4 @@ with eave.Averager(model, optimizer if sys.argv[1] == "given" else optimizer.opt
                 averager.step()
                 optimizer.zero_grad()
     with averager.consensus():
-        print(f"weight {model.weight.sum().item()!r} after {averager.steps} steps")
+        print(f"\nweight {model.weight.sum().item()!r} after {averager.steps} steps", flush=True)

@@ -69,6 +69,6 @@ except KeyboardInterrupt:
 norm = sum(each.detach().double().square().sum().item() for each in model.parameters())
 norms = [each["grad_norm"] for each in trainer.state.log_history if "grad_norm" in each]
 speed = trainer.state.log_history[-1]
-print(f"norm {norm:.6f} gradients {[round(each, 4) for each in norms]} steps {trainer.state.global_step} "
+print(f"\nnorm {norm:.6f} gradients {[round(each, 4) for each in norms]} steps {trainer.state.global_step} "
       f"rate {trainer.optimizer.param_groups[0]['lr']:g} "
       f"samples {round(speed['train_samples_per_second'] / speed['train_steps_per_second']) if not stopping else ''}", flush=True)

@@ -58,5 +58,5 @@ try:
     trainer.fit(module, loader(), loader())
 except ValueError:
     trainer.fit(module, loader(), loader())
-print(f"weight {module.weight.item()!r} outside {outside.item()!r} steps {trainer.global_step} "
+print(f"\nweight {module.weight.item()!r} outside {outside.item()!r} steps {trainer.global_step} "
       f"rate {trainer.optimizers[0].param_groups[0]['lr']:g}", flush=True)
