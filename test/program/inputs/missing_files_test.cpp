@@ -27,6 +27,7 @@ const std::map<std::string, MissingFile> kRead = {
      {quick("--initial-parameters nowhere.safetensors"), "no file nowhere.safetensors", "name a model.safetensors"}},
     {"train --config", {quick("--config nowhere.ini"), "no file nowhere.ini", "give the path"}},
     {"train --plugin", {quick("--plugin nowhere.so"), "nowhere.so", "expected the path of a shared object"}},
+    {"help --plugin", {"help --format bash --plugin nowhere.so", "nowhere.so", "expected the path of a shared object"}},
     {"plan --plugin", {"plan run --plugin nowhere.so", "nowhere.so", "expected the path of a shared object"}},
     {"suggest --plugin", {"suggest run --plugin nowhere.so", "nowhere.so", "expected the path of a shared object"}},
     {"suggest --bench-comm",
