@@ -13,7 +13,8 @@
 namespace eave::cuda {
 namespace {
 
-// 1 MiB of float32, as much as the largest gradient bucket has by default. Each exchanged part costs the launch of one part of a graph.
+// 1 MiB of float32, as much as the largest gradient bucket has by default. Each exchanged part costs the launch of one
+// part of a graph.
 constexpr std::int64_t kSmallestPart = std::int64_t{1} << 18;
 
 // T is the type of activations: float or Half.

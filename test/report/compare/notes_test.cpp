@@ -236,7 +236,8 @@ TEST(Notes, tell_of_a_best_rate_at_the_edge_and_what_tuning_took) {
             "The best value lies at the edge of what was tried, so a better one may lie outside (--widen tries the "
             "next): easgd, lr 0.4: lr 0.4 is the largest of 3 tried.");
   EXPECT_EQ(comparison.notes.at(2),
-            "Learning rates were tuned; runs at rates that were not chosen took: allreduce, lr 0.2: 3 rates, 16.0 s in 2 runs, easgd, lr "
+            "Learning rates were tuned; runs at rates that were not chosen took: allreduce, lr 0.2: 3 rates, 16.0 s in "
+            "2 runs, easgd, lr "
             "0.4: 3 rates, 16.0 s in 2 runs.");
 }
 
