@@ -3,6 +3,7 @@ to the last bit, at its step and its time, and the configuration.
 
     export_job.py FOLDER EAVE
 """
+import functools
 import json
 import os
 import pathlib
@@ -176,6 +177,21 @@ def try_odd_texts():
         require(ended.returncode == 0, f"{tracker} of odd texts ended with {ended.returncode}: {ended.stderr}")
 
 
+def try_metric():
+    """The name of another metric replaces "score"."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    changes = ((b'"format":1', b'"format":2,"metric":{"name":"bleu","better":"higher"}'),
+               (b'{"type":"evaluation",', b'{"type":"evaluation","metric":{"name":"bleu","better":"higher"},'),
+               (b'"evaluation":{', b'"evaluation":{"metric":{"name":"bleu","better":"higher"},'),
+               (b'"test_accuracy"', b'"test_score"'), (b'"accuracy"', b'"score"'))
+    run = changed_run("metric", lambda text: functools.reduce(lambda changed, change: changed.replace(*change), changes, text))
+    ended = export_run(run, "--to", "tensorboard", "--into", FOLDER / "of-metric")
+    require(ended.returncode == 0, f"a run with another metric ended with {ended.returncode}: {ended.stderr}")
+    names = set(EventAccumulator(str(FOLDER / "of-metric" / "metric")).Reload().PluginTagToContent("scalars"))
+    due = {"center/bleu", "best_worker/bleu", "summary/test_bleu", "summary/evaluation/center/bleu"}
+    require(due <= names and not any("score" in name for name in names), f"another metric: {sorted(names)}")
+
+
 def try_bad_input():
     for words, code, text in ((["nowhere", "--to", "wandb", "--into", "x"], 66, "nowhere"),
                               ([RUN, "--to", "wandb"], 64, "--into"), ([RUN, "--to", "csv", "--into", "x"], 64, "tensorboard")):
@@ -192,6 +208,7 @@ def main():
     try_bad_input()
     try_damages()
     try_odd_texts()
+    try_metric()
     for trial in (try_tensorboard, try_mlflow, try_wandb):
         trial(config, due)
 

@@ -2,7 +2,8 @@
 TensorBoard, each through its own library.
 
 Numbers keep all their digits. Names are those of src/report/FORMATS.md with "/" for ".": loss, learning_rate,
-center/accuracy, consensus_distance/mean; the summary's are below summary/. metrics.jsonl counts seconds of training, so
+center/accuracy, consensus_distance/mean; the summary's are below summary/. If the run has another metric, such as
+perplexity, its name replaces score: center/perplexity, summary/test_perplexity. metrics.jsonl counts seconds of training, so
 wall times begin when config.json was written, and evaluations take their time. If the run was resumed, wall times are
 right from the last resumption on. Earlier records are placed directly before it, and the pause is not shown.
 """
@@ -65,6 +66,13 @@ def _texts(fields: dict[str, Any]) -> dict[str, str]:
     return {name: value for name, value in fields.items() if isinstance(value, str) and name != "type"}
 
 
+def _with_metric(fields: dict[str, Any], metric: str) -> dict[str, Any]:
+    """The fields with the name of the run's metric for "score", unless another field has that name."""
+    names = {old: new for old, new in (("score", metric), ("test_score", f"test_{metric}")) if new not in fields}
+    return {names.get(name, name): _with_metric(value, metric) if isinstance(value, dict) else value
+            for name, value in fields.items()}
+
+
 def _lines(run: pathlib.Path) -> Iterator[dict[str, Any]]:
     """The lines of metrics.jsonl, if eave's commands would read them too. The last one may be incomplete, and is left out
     then."""
@@ -100,20 +108,21 @@ class _Clock:
 
 def _read(run: pathlib.Path, all_ranks: bool) -> _Records:
     """Reads a run's records: those of rank 0, and with `all_ranks` those of the other ranks, under rank_R/."""
-    records, clock = _Records(run.resolve().name, {}, {}, [], "KILLED"), _Clock()
+    records, clock, metric = _Records(run.resolve().name, {}, {}, [], "KILLED"), _Clock(), "score"
     for line in _lines(run):
         kind, time = line["type"], clock.after(line)
         rank = line.get("rank", 0)
         if kind == "header":
             records.config, records.facts, records.state = dict(line["config"]), _texts(line), "KILLED"
+            metric = line.get("metric", {}).get("name", "score")
         elif kind == "step" and (rank == 0 or all_ranks):
             prefix = f"rank_{rank}/" if rank else ""
             records.points.append(_Point(line["step"], time, dict(_numbers(line, _NOT_NUMBERS_OF_A_LINE, prefix))))
         elif kind == "evaluation":
-            records.points.append(_Point(line["step"], time, dict(_numbers(line, _NOT_NUMBERS_OF_AN_EVALUATION))))
+            records.points.append(_Point(line["step"], time, dict(_numbers(_with_metric(line, metric), _NOT_NUMBERS_OF_AN_EVALUATION))))
         elif kind == "end":
             records.state = "FINISHED"
-            summary = _numbers({"summary": {each: value for each, value in line.items() if each != "format"}})
+            summary = _numbers({"summary": {each: value for each, value in _with_metric(line, metric).items() if each != "format"}})
             records.points.append(_Point(line["steps"], clock.training + clock.evaluations, dict(summary)))
         elif kind == "failure":
             records.state, records.facts["failure"] = "FAILED", line["message"]
@@ -128,11 +137,16 @@ def _parts(of: list[Any], most: int) -> Iterator[list[Any]]:
     return (of[begin:begin + most] for begin in range(0, len(of), most))
 
 
+def _name_of_mlflow(name: str) -> str:
+    """MLflow takes only some letters in names: "_" replaces the others."""
+    return re.sub(r"[^\w.\- /:]", "_", name)
+
+
 def _parameters_of_mlflow(config: dict[str, str]) -> dict[str, str]:
-    """MLflow takes only some letters in names: "_" replaces the others. If two names become one, the second has a number."""
+    """If two names become one, the second has a number."""
     parameters: dict[str, str] = {}
     for name, value in config.items():
-        usual = taken = re.sub(r"[^\w.\- /:]", "_", name)
+        usual = taken = _name_of_mlflow(name)
         number = 2
         while taken in parameters:
             taken, number = f"{usual}_{number}", number + 1
@@ -161,7 +175,7 @@ def _write_mlflow(records: _Records, into: pathlib.Path) -> str:
         client.log_batch(run, params=parameters)
     for name, text in records.facts.items():
         client.set_tag(run, f"eave.{name}", text)
-    metrics = [Metric(name, number, round(1000 * point.time), point.step)
+    metrics = [Metric(_name_of_mlflow(name), number, round(1000 * point.time), point.step)
                for point in records.points for name, number in point.numbers.items()]
     for part in _parts(metrics, _METRICS_A_CALL):
         client.log_batch(run, metrics=part)
