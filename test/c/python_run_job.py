@@ -116,6 +116,16 @@ def load_while_recorded(directory):
         step()
 
 
+def fail_in_lines(directory):
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    try:
+        with eave.Averager(model, optimizer) as averager, eave.Run(directory, averager):
+            raise ValueError("first line\nsecond line")
+    except ValueError:
+        pass
+
+
 def leave(directory):
     """Ends all further averagers of this job too."""
     model = torch.nn.Linear(4, 2)
@@ -145,7 +155,7 @@ def main():
         directory = pathlib.Path(sys.argv[1]) / communicator
         with eave.Averager(model, optimizer, communicator) as averager:
             with eave.Run(directory, averager, metric="perplexity", better="lower", batch=BATCH, train_samples=len(x),
-                          data="halves", config={"seed": SEED, "note": "two words"}) as run:
+                          data="halves", config={"seed": SEED, "note": "two words", "schedule": "cosine", "model": "Linear", "optimizer": "mine"}) as run:
                 train(averager, run, model, optimizer, x, y)
                 refuse(lambda: run.evaluate(perplexity=1.0), 64, "within `with averager.consensus():`")
                 refuse(lambda: run.step(loss=torch.ones(2)), 64, "run.step: loss: expected a number, found 'tensor([1., 1.])'")
@@ -163,6 +173,7 @@ def main():
             refuse(lambda: eave.Run(directory, averager), 73, "is not empty; choose another directory, or pass resume=True")
     train_in_turns(pathlib.Path(sys.argv[1]) / "in-turns", x, y)
     train_with_a_break(pathlib.Path(sys.argv[1]) / "break", x, y)
+    fail_in_lines(pathlib.Path(sys.argv[1]) / "lines")
     load_while_recorded(pathlib.Path(sys.argv[1]) / "loaded")
     leave(pathlib.Path(sys.argv[1]) / "left")
 

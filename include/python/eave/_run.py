@@ -20,6 +20,8 @@ from ._program import (batch_of_run, directory_of_run, planned_steps, require_pl
 from ._ranks import text_of_first_rank
 
 _CANNOT_CREATE = 73  # an exit code of eave
+# In the settings of a run two of these words are orders, and config.json has a format of its own.
+_ORDERS = ("format", "overwrite", "resume")
 
 # What the program's messages tell people to type, and what a script writes instead.
 _WORDS = (("overwrite=on", "overwrite=True"), ("resume=on", "resume=True"),
@@ -51,8 +53,8 @@ class Run:
     its values are better. An accuracy is a share from 0 to 1. `batch` is the number of this rank's samples in a step, for
     steps whose begin_step is told none. `train_samples` and `test_samples` are the sizes of the data sets; without
     train_samples the run has no epochs. `config` has settings of your own, which reports show and compare: two runs are
-    repetitions of each other if they differ only in `seed`. `every` is the number of steps for each line of
-    metrics.jsonl.
+    repetitions of each other if they differ only in `seed`. If eave records another value by the same name, such as model
+    or optimizer, yours is recorded as config-model. `every` is the number of steps for each line of metrics.jsonl.
 
     The last step must be evaluated before the run is closed, because the summary is about that evaluation. If an
     exception leaves the block, the run is recorded as failed, unless all ranks leave on request."""
@@ -70,16 +72,12 @@ class Run:
         batch = batch_of_run(batch)
         self._averager, self._metric = averager, metric
         self._handle: Optional[ctypes.c_void_p] = ctypes.c_void_p()
-        # In the settings two of these words are orders, and config.json has a format of its own.
-        settings = {f"config-{name}" if name in ("format", "overwrite", "resume") else name: value
-                    for name, value in _settings_of(config).items()}
-        settings.update(averager._facts_of_run())
-        settings.update(settings_of_run())
-        settings.update({"metric": metric, "better": better or "higher", "log-every": every,
-                         "program": os.path.basename(sys.argv[0]) or "python", "python": platform.python_version()})
         known = {"batch": batch, "train-samples": train_samples, "test-samples": test_samples, "data": data, "model": model,
                  "overwrite": "on" if overwrite else "", "resume": "on" if resume else ""}
-        settings.update({name: value for name, value in known.items() if value})
+        facts = {**averager._facts_of_run(), "metric": metric, "better": better or "higher", "log-every": every,
+                 "program": os.path.basename(sys.argv[0]) or "python", "python": platform.python_version(),
+                 **{name: value for name, value in known.items() if value}}
+        settings = {**_beside(facts, _settings_of(config)), **settings_of_run(), **facts}
         lines = "\n".join(_line(name, value) for name, value in sorted(settings.items()))
         was_broken = job.is_broken
         try:
@@ -229,7 +227,8 @@ def _alone(function: Callable[..., Any]) -> Iterator[None]:
 def _why(exception: BaseException) -> str:
     if isinstance(exception, SystemExit):
         return f"sys.exit({exception.code!r}) within the block of the run"
-    return str(exception) if isinstance(exception, Error) else f"{type(exception).__name__}: {exception}"
+    text = str(exception) if isinstance(exception, Error) else f"{type(exception).__name__}: {exception}"
+    return " ".join(text.split())
 
 
 def _line(name: str, value: Any) -> str:
@@ -249,6 +248,15 @@ def _settings_of(config: Any) -> dict[str, Any]:
     if wrong := [name for name in config or {} if "=" in name or name.splitlines() != [name]]:
         raise Error(USAGE, f"eave.Run: config={{{wrong[0][:40]!r}: ...}}: expected a name in one line, without =")
     return {name.replace("_", "-"): value for name, value in (config or {}).items()}
+
+
+def _beside(facts: Mapping[str, Any], config: dict[str, Any]) -> dict[str, Any]:
+    """The program's settings, with "config-" before a name that stands for something else in the run. Otherwise runs of
+    different settings would count as repetitions."""
+    def name_of(name: str, value: Any) -> str:
+        is_taken = name in _ORDERS or (name in facts and _line(name, facts[name]) != _line(name, value))
+        return f"config-{name}" if is_taken else name
+    return {name_of(name, value): value for name, value in config.items()}
 
 
 def _number(name: str, value: Any) -> float:
