@@ -192,15 +192,19 @@ void Averager::look_ahead(Ahead ahead) {
 
 void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) {
   refuse_step(samples, samples_everywhere, learning_rate);
-  if (observer_ && stage_ == Stage::kBetweenSteps)
-    observer_->before_step(
-        {.samples = samples, .samples_everywhere = samples_everywhere, .learning_rate = learning_rate},
-        samples == 0 && samples_everywhere == 0);
-  enter(Stage::kBetweenSteps, Stage::kComputing, "begin_step");
+  is_counted_ = true;
   const bool is_even = samples == 0 && samples_everywhere == 0;
-  step_.samples = is_even ? 1 : samples;
-  step_.samples_everywhere = is_even ? workers_ : samples_everywhere;
-  step_.learning_rate = learning_rate;
+  begin({.samples = samples, .samples_everywhere = samples_everywhere, .learning_rate = learning_rate},
+        is_even ? CountedSamples::kEven : CountedSamples::kOfAllRanks);
+}
+
+void Averager::begin(const Step& step, CountedSamples counted) {
+  if (observer_ && is_counted_ && stage_ == Stage::kBetweenSteps) observer_->before_step(step, counted);
+  enter(Stage::kBetweenSteps, Stage::kComputing, "begin_step");
+  const bool is_even = counted == CountedSamples::kEven;
+  step_.samples = is_even ? 1 : step.samples;
+  step_.samples_everywhere = is_even ? workers_ : step.samples_everywhere;
+  step_.learning_rate = step.learning_rate;
   has_begun_ = is_gone_on_ = true;
   ready_ = size();
   first_ready_ = kNoTensor;
@@ -231,10 +235,13 @@ bool Averager::begin_joined_step(std::int64_t samples, std::span<double> numbers
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "begin_joined_step");
   const bool is_collective = is_collective_with(samples);
   if (is_collective) sample_count_->start(samples, leaves, numbers);
-  if (samples > 0 || !is_collective) {
-    // Alone, this rank takes the others to do as it does.
-    begin_step(samples, std::max<std::int64_t>(samples, 1) * (is_collective ? 1 : workers_), numbers[0]);
-    if (is_collective && communicator_->wants_gradients()) step_.samples_everywhere = sample_count_->wait().samples;
+  if (!is_collective) {
+    begin_alone(samples, numbers[0]);
+    return true;
+  }
+  if (samples > 0) {
+    begin_step(samples, samples, numbers[0]);
+    if (communicator_->wants_gradients()) step_.samples_everywhere = sample_count_->wait().samples;
     return true;
   }
   const SampleCount::Result all = sample_count_->wait(numbers);
@@ -242,6 +249,15 @@ bool Averager::begin_joined_step(std::int64_t samples, std::span<double> numbers
   if (all.samples == 0) return false;
   begin_step(0, all.samples, numbers[0]);
   return true;
+}
+
+// The method takes the other ranks to do as this one does.
+void Averager::begin_alone(std::int64_t samples, double learning_rate) {
+  is_counted_ = samples > 0;
+  begin({.samples = samples,
+         .samples_everywhere = std::max<std::int64_t>(samples, 1) * workers_,
+         .learning_rate = learning_rate},
+        CountedSamples::kOfThisRank);
 }
 
 void Averager::judge_gradients(bool is_finite, const std::string& where) {
@@ -278,6 +294,7 @@ void Averager::after_update() {
   if (communicator_->reads_parameters_after(step_)) check_shares();
   communicator_->after_update(step_);
   replica_.device->wait();
+  if (!is_counted_) return;
   ++step_.index;
   if (observer_) observer_->after_step(step_, is_left_out_);
   replicas_->after_step(step_.index - 1);

@@ -99,9 +99,9 @@ class Averager {
   // Not collective.
   const std::string& description() const { return description_; }
   const CommunicatorTraits& traits() const { return options_.kind->traits; }
-  // Whether begin_joined_step meets the other ranks. If ranks take steps independently, each rank still takes one step
-  // before the next consensus: in its first step a method may meet all ranks, and the consensus is collective only if
-  // the parameters have moved.
+  // Whether begin_joined_step meets the other ranks. If ranks take steps independently, a rank without samples still
+  // goes through one step before the next consensus: in its first step a method may meet all ranks, and the consensus
+  // is collective only if the parameters have moved. That step counts as none.
   bool is_collective_with(std::int64_t samples) const { return joins_each_step() || (samples == 0 && is_gone_on_); }
   bool wants_loss() const { return communicator_->wants_loss(); }
   // Whether all ranks must take the same number of steps, because a rank that takes fewer would keep others waiting.
@@ -134,6 +134,8 @@ class Averager {
  private:
   enum class Stage { kBetweenSteps, kComputing, kUpdating, kOnlyToBeClosed };
   void enter(Stage from, Stage to, const char* call);
+  void begin(const Step& step, CountedSamples counted);
+  void begin_alone(std::int64_t samples, double learning_rate);
   bool joins_each_step() const;
   std::string plugin_name() const { return options_.plugin ? name_of(*options_.plugin) : ""; }
   bool has_other_end() const;
@@ -213,6 +215,7 @@ class Averager {
   std::vector<std::uint64_t> fingerprints_;  // of these tensors
   int gradient_exchanges_ = 0;
   bool averages_ = false, is_left_out_ = false;  // in this step
+  bool is_counted_ = true;                       // false: a rank without samples goes through this step, see above
   std::int64_t unchecked_step_ = 0;              // its update may have made parameters that are not finite; 0: none
   bool has_begun_ = false;                       // a step
   bool is_gone_on_ = false;                      // has begun a step since the last consensus

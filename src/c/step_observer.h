@@ -7,13 +7,19 @@
 
 namespace eave {
 
+// Whose samples a step's `samples_everywhere` counts.
+enum class CountedSamples {
+  kOfAllRanks,
+  kEven,        // the caller has not told how many samples the step has
+  kOfThisRank,  // with join(), if ranks take steps independently: only `samples` is known
+};
+
 // The transport's thread makes all calls but the last.
 class StepObserver {
  public:
   virtual ~StepObserver() = default;
-  // Before the step changes anything. `is_even`: the caller has not told how many samples the step has. Throws
-  // Error(kUsage) if the step must not be taken.
-  virtual void before_step(const Step& step, bool is_even) = 0;
+  // Before the step changes anything. Throws Error(kUsage) if the step must not be taken.
+  virtual void before_step(const Step& step, CountedSamples counted) = 0;
   // Before a step with join() meets the other ranks. `samples`: of this rank. Throws Error(kUsage) likewise.
   virtual void refuse_joined(std::int64_t samples) const = 0;
   virtual void after_step(const Step& step, bool is_left_out) = 0;

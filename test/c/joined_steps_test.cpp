@@ -98,6 +98,18 @@ TEST(JoinedSteps, of_ranks_that_wait_for_nobody_end_together) {
   }
 }
 
+TEST(JoinedSteps, of_a_rank_without_data_count_as_none) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    QuadraticLoop loop(transport, averager_options("easgd-async", {{"tau", "2"}}));
+    for (int epoch = 1; epoch <= 2; ++epoch) {
+      run_joined(loop);
+      EXPECT_EQ(loop.averager.steps(), epoch * batches_of(transport.rank()));
+      loop.consensus();
+    }
+    loop.averager.finish();
+  });
+}
+
 TEST(JoinedSteps, give_the_mean_of_replicas_their_weights) {
   on_ranks({"threads", 3}, [&](Transport& transport) {
     const std::string options = "communicator=none average-at-end=on lr=0.1";

@@ -116,6 +116,26 @@ def load_while_recorded(directory):
         step()
 
 
+def join_unequally(directory):
+    """Of ranks that take steps independently, the second has fewer batches, and then none."""
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    called = []
+    with eave.Averager(model, optimizer, "easgd-async", tau=2) as averager, \
+            eave.Run(directory, averager, batch=BATCH, train_samples=8 * BATCH) as run:
+        for batches in (5, 3), (4, 0):
+            before = averager.steps
+            with averager.join(after_step=lambda: called.append(1)):
+                for _ in range(batches[eave.rank()]):
+                    averager.begin_step(BATCH)
+                    optimizer.zero_grad()
+                    model(torch.ones(BATCH, 4)).pow(2).mean().backward()
+                    averager.step()
+            assert averager.steps - before == batches[eave.rank()] and not called, (averager.steps, called)
+            with averager.consensus():
+                run.evaluate(accuracy=0.5)
+
+
 def fail_in_lines(directory):
     model = torch.nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -173,6 +193,7 @@ def main():
             refuse(lambda: eave.Run(directory, averager), 73, "is not empty; choose another directory, or pass resume=True")
     train_in_turns(pathlib.Path(sys.argv[1]) / "in-turns", x, y)
     train_with_a_break(pathlib.Path(sys.argv[1]) / "break", x, y)
+    join_unequally(pathlib.Path(sys.argv[1]) / "unequal")
     fail_in_lines(pathlib.Path(sys.argv[1]) / "lines")
     load_while_recorded(pathlib.Path(sys.argv[1]) / "loaded")
     leave(pathlib.Path(sys.argv[1]) / "left")

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <sstream>
 
 #include "base/host.h"
 #include "base/options/number_text.h"
@@ -116,9 +117,15 @@ struct RunRecorder::Files {
   std::chrono::steady_clock::time_point written = std::chrono::steady_clock::now();  // rank 0's own records
 };
 
+// Of all ranks, which may take steps independently. `own_samples`: those that each rank has counted for itself.
+struct RunRecorder::Totals {
+  explicit Totals(const std::vector<Report>& reports);
+  std::int64_t steps = 0, samples = 0, own_samples = 0;
+};
+
 struct RunRecorder::Report {
   double distance = 0, seconds = 0, waiting = 0;
-  std::int64_t steps = 0, samples = 0, bytes = 0, nonfinite = 0, memory = 0;
+  std::int64_t steps = 0, samples = 0, own_samples = 0, bytes = 0, nonfinite = 0, memory = 0;
   ModelScore own;  // of this rank's parameters, at an evaluation of the workers
 };
 
@@ -137,11 +144,14 @@ RunRecorder::RunRecorder(Transport& transport, Averager& averager, const std::st
     for (const std::string& each : steps) numbers.push_back(std::stoll(each));
     begin_files(OutputFolder(directory), numbers);
   });
-  is_evaluated_ = !transport.broadcast_text(evaluation_ ? "evaluated" : "").empty();
+  const std::string evaluated = transport.broadcast_text(evaluation_ ? std::to_string(evaluation_->step) : "");
+  is_evaluated_ = !evaluated.empty();
   write_header(transport);
   TrainingProgress progress = goes_on() ? averager.former()->progress : TrainingProgress();
   if (evaluation_) progress.seconds = std::max(progress.seconds, evaluation_->seconds);  // it came after the save
   records_.emplace(averager, settings_, progress);
+  if (is_evaluated_ && !averager.needs_equal_steps())  // steps come after the evaluation of all ranks
+    records_->go_on_from(std::max<std::int64_t>(records_->steps(), std::stoll(evaluated)), records_->samples());
   averager.observe(this);
 }
 
@@ -177,12 +187,13 @@ void RunRecorder::begin_files(const OutputFolder& folder, const std::vector<std:
 
 void RunRecorder::before_save(Transport& transport, TrainingProgress& progress) {
   records_->before_save();
-  std::int64_t samples = 0;  // ranks may be in different steps
-  for (const Report& each : gather(transport)) samples = std::max(samples, each.samples);
+  const std::vector<Report> reports = gather(transport);
   if (files_) {
     if (const std::string failure = files_->metrics->flush(); !failure.empty()) warn(failure);
   }
-  progress.samples = std::stoll(transport.broadcast_text(std::to_string(samples)));
+  const Totals all = share(transport, reports);
+  if (all.own_samples > 0) records_->go_on_from(all.steps, all.samples);
+  progress.samples = all.samples;
   progress.seconds = records_->seconds();
   progress.waiting = records_->waiting();
   progress.bytes = records_->bytes();
@@ -208,8 +219,8 @@ void RunRecorder::write_header(Transport& transport) {
   });
 }
 
-void RunRecorder::before_step(const Step& step, bool is_even) {
-  records_->before_step(step, is_even);
+void RunRecorder::before_step(const Step& step, CountedSamples counted) {
+  records_->before_step(step, counted);
   distance_.reset();
   is_evaluated_ = false;
   if (!files_ || std::chrono::steady_clock::now() - files_->written < kUntold) return;
@@ -227,9 +238,39 @@ void RunRecorder::require_averager() const {
 }
 
 RunRecorder::Report RunRecorder::report() const {
-  return {distance_.value_or(0), records_->seconds(), records_->waiting(),
-          records_->steps(),     records_->samples(), records_->bytes(),
-          records_->nonfinite(), peak_memory_bytes(), {}};
+  return {.distance = distance_.value_or(0),
+          .seconds = records_->seconds(),
+          .waiting = records_->waiting(),
+          .steps = records_->steps(),
+          .samples = records_->samples(),
+          .own_samples = records_->own_samples(),
+          .bytes = records_->bytes(),
+          .nonfinite = records_->nonfinite(),
+          .memory = peak_memory_bytes(),
+          .own = {}};
+}
+
+RunRecorder::Totals::Totals(const std::vector<Report>& reports) {
+  for (const Report& each : reports) {
+    steps = std::max(steps, each.steps);
+    samples = std::max(samples, each.samples);
+    own_samples += each.own_samples;
+  }
+  samples += own_samples;
+}
+
+// Collective. Returns the totals of rank 0's reports on all ranks.
+RunRecorder::Totals RunRecorder::share(Transport& transport, const std::vector<Report>& reports) {
+  Totals all(reports);
+  std::istringstream text(transport.broadcast_text(std::to_string(all.steps) + ' ' + std::to_string(all.samples) + ' ' +
+                                                   std::to_string(all.own_samples)));
+  text >> all.steps >> all.samples >> all.own_samples;
+  return all;
+}
+
+double RunRecorder::epochs_of(std::int64_t samples) const {
+  const auto size = static_cast<double>(settings_.train_samples);
+  return size > 0 ? static_cast<double>(samples) / size : 0;
 }
 
 // On rank 0: writes the records of all ranks, and returns their reports.
@@ -242,14 +283,23 @@ std::vector<RunRecorder::Report> RunRecorder::gather(Transport& transport, const
   const std::vector<std::string> all = transport.gather(packed);
   std::vector<Report> reports;
   if (!files_) return reports;
+  for (const std::string& each : all) std::memcpy(&reports.emplace_back(), each.data(), sizeof(Report));
+  const Totals totals(reports);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    std::memcpy(&reports.emplace_back(), all[rank].data(), sizeof(Report));
     std::vector<StepRecord> told((all[rank].size() - sizeof(Report)) / sizeof(StepRecord));
     if (!told.empty()) std::memcpy(told.data(), all[rank].data() + sizeof(Report), told.size() * sizeof(StepRecord));
+    for (StepRecord& record : told) complete(record, totals);
     files_->stragglers.add(static_cast<int>(rank), told);
     files_->metrics->write_steps(static_cast<int>(rank), told);
   }
   return reports;
+}
+
+// In the last step the samples of all ranks are known, and readers compare them with the evaluation's.
+void RunRecorder::complete(StepRecord& record, const Totals& all) const {
+  if (all.own_samples == 0 || record.step != all.steps) return;
+  record.samples = all.samples;
+  record.epoch = epochs_of(all.samples);
 }
 
 WorkerScores RunRecorder::scores_of_workers(const ModelScore& mean, const std::vector<Report>& reports) const {
@@ -268,15 +318,15 @@ EvaluationRecord RunRecorder::record_of(const ModelScores& scores, const std::ve
   record.seconds = records_->seconds();
   record.evaluation_seconds = records_->seconds_paused();
   record.distance_min = record.distance_max = reports.front().distance;
+  const Totals all(reports);
+  record.step = all.steps;
+  record.samples = all.samples;
+  record.epoch = epochs_of(all.samples);
   for (const Report& each : reports) {
-    record.step = std::max(record.step, each.steps);  // ranks may take steps independently
-    record.samples = std::max(record.samples, each.samples);
     record.distance_min = std::min(record.distance_min, each.distance);
     record.distance_max = std::max(record.distance_max, each.distance);
     record.distance_mean += each.distance / static_cast<double>(reports.size());
   }
-  const auto size = static_cast<double>(settings_.train_samples);
-  record.epoch = size > 0 ? static_cast<double>(record.samples) / size : 0;
   return record;
 }
 
@@ -301,6 +351,10 @@ void RunRecorder::evaluate(Transport& transport, const ModelScores& scores) {
   });
   const std::vector<Report> reports = gather(transport, scores.own);
   is_evaluated_ = true;
+  if (!averager_->needs_equal_steps()) {
+    const Totals all = share(transport, reports);
+    records_->go_on_from(all.steps, all.samples);
+  }
   if (!files_) return;
   files_->stragglers.meet();
   evaluation_ = record_of(scores, reports);

@@ -45,7 +45,7 @@ class RunRecorder final : public StepObserver {
   // Not collective. The run has ended with this error.
   void fail(const Error& error);
 
-  void before_step(const Step& step, bool is_even) override;
+  void before_step(const Step& step, CountedSamples counted) override;
   void refuse_joined(std::int64_t samples) const override { records_->refuse_joined(samples); }
   void after_step(const Step& step, bool is_left_out) override;
   void before_meeting() override { records_->before_meeting(); }
@@ -57,11 +57,15 @@ class RunRecorder final : public StepObserver {
  private:
   struct Files;   // of rank 0
   struct Report;  // of one rank
+  struct Totals;  // of all ranks
   Report report() const;
   bool goes_on() const;
   void begin_files(const OutputFolder& folder, const std::vector<std::int64_t>& steps);
   void write_header(Transport& transport);
   std::vector<Report> gather(Transport& transport, const std::optional<ModelScore>& own = {});
+  static Totals share(Transport& transport, const std::vector<Report>& reports);
+  double epochs_of(std::int64_t samples) const;
+  void complete(StepRecord& record, const Totals& all) const;
   void require_scores(const ModelScores& scores, int rank) const;
   WorkerScores scores_of_workers(const ModelScore& mean, const std::vector<Report>& reports) const;
   EvaluationRecord record_of(const ModelScores& scores, const std::vector<Report>& reports) const;

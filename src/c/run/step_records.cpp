@@ -59,8 +59,9 @@ void StepRecords::refuse_joined(std::int64_t samples) const {
                                     ": open the run with the largest batch of a rank");
 }
 
-void StepRecords::before_step(const Step& step, bool is_even) {
+void StepRecords::before_step(const Step& step, CountedSamples counted) {
   const std::int64_t ranks = averager_.ranks();
+  const bool is_even = counted == CountedSamples::kEven;
   if (batch_ > 0 && !is_even && step.samples_everywhere > batch_ * ranks) {
     throw Error(ExitCode::kUsage, "begin_step: " + count_text(step.samples_everywhere, "sample") +
                                       " on all ranks, but the run's batch of " + std::to_string(batch_) + " allows " +
@@ -77,7 +78,7 @@ void StepRecords::before_step(const Step& step, bool is_even) {
     loading_ += between;
   }
   const std::int64_t of_even = batch_ > 0 ? batch_ : 1;
-  is_even_ = is_even;
+  counted_ = counted;
   samples_of_step_ = is_even ? of_even : step.samples;
   samples_everywhere_ = is_even ? of_even * ranks : step.samples_everywhere;
   loss_.reset();
@@ -87,11 +88,14 @@ void StepRecords::after_step(const Step& step, bool is_left_out) {
   seconds_ += lap();
   ++steps_;
   learning_rate_ = step.learning_rate;
-  if (!is_even_) {  // with join(), the samples of all ranks are known only now
+  if (counted_ != CountedSamples::kEven) {  // with join(), the samples of all ranks are known only now
     samples_of_step_ = step.samples;
     samples_everywhere_ = step.samples_everywhere;
   }
-  samples_ += samples_everywhere_;
+  if (counted_ == CountedSamples::kOfThisRank)
+    own_samples_ += samples_of_step_;
+  else
+    samples_ += samples_everywhere_;
   if (is_left_out) ++nonfinite_;
   if (!loss_ && step.loss_sum != 0 && samples_of_step_ > 0)
     loss_ = step.loss_sum / static_cast<double>(samples_of_step_);
@@ -104,7 +108,7 @@ StepRecord StepRecords::make_record() {
   const double whole = seconds_ - std::exchange(seconds_told_, seconds_);
   StepRecord record;
   record.step = steps_;
-  record.samples = samples_;
+  record.samples = samples_ + own_samples_;
   record.epoch = epochs();
   record.learning_rate = learning_rate_;
   record.seconds = seconds_;
@@ -155,10 +159,18 @@ void StepRecords::before_consensus() {
 
 std::vector<StepRecord> StepRecords::take() { return std::exchange(records_, {}); }
 
+void StepRecords::go_on_from(std::int64_t steps, std::int64_t samples) {
+  steps_ = steps;
+  samples_ = samples;
+  own_samples_ = 0;
+}
+
 double StepRecords::seconds_paused() const {
   return is_paused_ ? std::chrono::duration<double>(Clock::now() - mark_).count() : 0;
 }
 
-double StepRecords::epochs() const { return train_samples_ > 0 ? static_cast<double>(samples_) / train_samples_ : 0; }
+double StepRecords::epochs() const {
+  return train_samples_ > 0 ? static_cast<double>(samples_ + own_samples_) / train_samples_ : 0;
+}
 
 }  // namespace eave

@@ -20,7 +20,7 @@ class StepRecords {
 
   // These are called at the moments that StepObserver describes.
   void refuse_joined(std::int64_t samples) const;
-  void before_step(const Step& step, bool is_even);
+  void before_step(const Step& step, CountedSamples counted);
   void after_step(const Step& step, bool is_left_out);
   void before_meeting();    // before the ranks wait for each other at a consensus
   void before_consensus();  // when all have come
@@ -30,11 +30,14 @@ class StepRecords {
   void set_loss(double mean) { loss_ = mean; }
 
   std::vector<StepRecord> take();  // records that are complete, since the last call
+  // Ranks that take steps independently go on from the totals of all ranks.
+  void go_on_from(std::int64_t steps, std::int64_t samples);
 
   double seconds_paused() const;  // since the consensus
   // Totals so far.
   std::int64_t steps() const { return steps_; }
-  std::int64_t samples() const { return samples_; }
+  std::int64_t samples() const { return samples_; }  // of all ranks, without own_samples()
+  std::int64_t own_samples() const { return own_samples_; }
   double epochs() const;
   double seconds() const { return seconds_; }
   double waiting() const { return waiting_ + meeting_; }
@@ -64,8 +67,9 @@ class StepRecords {
   Totals partial_;                         // since then, at the pause
   std::int64_t steps_ = 0, samples_ = 0, bytes_ = 0, nonfinite_ = 0, nonfinite_told_ = 0;
   double seconds_ = 0, seconds_told_ = 0, loading_ = 0, waiting_ = 0, learning_rate_ = 0;
-  double meeting_ = 0;    // seconds of waiting at a consensus, since the last record
-  bool is_even_ = false;  // the samples of the last step were not told
+  double meeting_ = 0;                                    // seconds of waiting at a consensus, since the last record
+  CountedSamples counted_ = CountedSamples::kOfAllRanks;  // in the last step
+  std::int64_t own_samples_ = 0;                          // of steps that count kOfThisRank
   std::int64_t samples_of_step_ = 0, samples_everywhere_ = 0;  // samples in the last step
   std::optional<double> loss_;                                 // loss of the last step, if it is known
   bool is_incomplete_ = false;                                 // its loss may still come

@@ -83,7 +83,8 @@ void Averager::set_counts(Slice counts, std::int64_t step) {
 TakenState Averager::take_state(std::string_view caller) {
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "saving");
   let_first_judge(*counting_, [&] {
-    if (step_.index == 0) throw Error(ExitCode::kUsage, "there is nothing to save before the first step: take a step");
+    if (step_.index == 0 && !has_begun_)
+      throw Error(ExitCode::kUsage, "there is nothing to save before the first step: take a step");
   });
   require_equal_steps();
   check_last_update(traits().averages_gradients);
@@ -98,7 +99,8 @@ TakenState Averager::take_state(std::string_view caller) {
   taken.header.rank = counting_->rank();
   taken.header.ranks = workers_;
   taken.header.configuration = configuration_of(taken.identity);
-  taken.header.progress.steps = std::stoll(counting_->broadcast_text(std::to_string(step_.index)));
+  const std::int64_t steps = std::max<std::int64_t>(step_.index, 1);  // rank 0 may have had no samples
+  taken.header.progress.steps = std::stoll(counting_->broadcast_text(std::to_string(steps)));
   taken.header.progress.nonfinite = gate_->left_out();
   taken.header.progress.nonfinite_in_a_row = gate_->in_a_row();
   if (observer_) observer_->before_save(*counting_, taken.header.progress);

@@ -22,15 +22,26 @@ class RecordedRank {
 
   void step(std::int64_t samples = 0, double loss_sum = 0) {
     averager_.begin_step(samples, samples * transport_.size(), 0.1);
+    end_step(loss_sum);
+  }
+
+  // Takes `count` steps within a join, each with this many samples, then waits for the ranks that have more.
+  void join(int count, std::int64_t samples) {
+    std::vector<double> rate = {0.1};
+    bool leaves = false;
+    for (int step = 0; averager_.begin_joined_step(step < count ? samples : 0, rate, leaves); ++step) end_step(0);
+  }
+
+  void consensus() { averager_.write_consensus(center_); }
+
+ private:
+  void end_step(double loss_sum) {
     for (std::size_t k = 0; k < x_.size(); ++k) g_[k] = x_[k] - static_cast<float>(transport_.rank());
     if (averager_.before_update(loss_sum))
       for (std::size_t k = 0; k < x_.size(); ++k) x_[k] -= 0.1f * g_[k];
     averager_.after_update();
   }
 
-  void consensus() { averager_.write_consensus(center_); }
-
- private:
   Transport& transport_;
   std::vector<float> x_{1, 2}, g_{0, 0}, center_{0, 0};
   Averager averager_;

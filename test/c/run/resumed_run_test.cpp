@@ -218,5 +218,36 @@ TEST(ResumedRecord, loses_no_checkpoint_that_nobody_gave_up) {
   EXPECT_TRUE(holds_checkpoints(OutputFolder(path)));
 }
 
+// Ranks that take steps independently, with so many batches of the first rank and two of the second one in each join.
+void expect_joins_counted(int of_first) {
+  const TemporaryDirectory place;
+  const std::string saved = path_in(place) + "/checkpoint";
+  for (const bool resumes : {false, true}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=easgd-async tau=2 lr=0.1");
+      if (resumes) {
+        EXPECT_TRUE(rank.averager().load(saved));
+      }
+      RunRecorder run(transport, rank.averager(), path_in(place), std::string(kRunSettings) + "\nresume=on");
+      for (int epoch = 0; epoch < 2; ++epoch) {
+        rank.join(transport.rank() == 0 ? of_first : 2, 4);
+        rank.consensus();
+        run.evaluate(transport, {{3, 20}, {}, {}, {}});
+        if (epoch == 0) rank.averager().save(saved, "", 3);
+      }
+      if (resumes) run.close(transport);
+      if (resumes) rank.averager().finish();
+    });
+  }
+  const RunRecord run = read_run(path_in(place));
+  EXPECT_EQ(run.end, RunEnd::kFinished);
+  EXPECT_EQ(run.summary->samples, 3 * (of_first + 2) * 4);
+  EXPECT_EQ(run.steps.size(), static_cast<std::size_t>(3 * of_first));
+}
+
+TEST(ResumedRecord, goes_on_after_joins_of_ranks_with_unequal_numbers_of_batches) {
+  for (const int of_first : {5, 0}) expect_joins_counted(of_first);
+}
+
 }  // namespace
 }  // namespace eave

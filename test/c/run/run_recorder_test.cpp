@@ -123,6 +123,48 @@ TEST(RunRecorder, counts_the_exchanges_with_an_asynchronous_center) {
   EXPECT_EQ(summary.staleness, (std::vector<std::int64_t>{0, 6}));
 }
 
+// Two joins of ranks with 5, 2 and no batches, each followed by an evaluation.
+RunRecord record_joins(const TemporaryDirectory& place, const std::string& options) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    RecordedRank rank(transport, options);
+    RunRecorder run(transport, rank.averager(), path_in(place), kRunSettings);
+    const std::vector<int> batches = {5, 2, 0};
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      rank.join(batches[static_cast<std::size_t>(transport.rank())], 4);
+      rank.consensus();
+      run.evaluate(transport, {{3, 20}, {}, {}, {}});
+    }
+    run.close(transport);
+    rank.averager().finish();
+  });
+  return read_run(path_in(place));
+}
+
+TEST(RunRecorder, counts_the_samples_of_ranks_with_unequal_numbers_of_batches) {
+  for (const std::string options : {"communicator=allreduce lr=0.1", "communicator=easgd-async tau=2 lr=0.1",
+                                    "communicator=downpour tau=2 lr=0.1", "communicator=none lr=0.1"}) {
+    const TemporaryDirectory place;
+    const RunRecord run = record_joins(place, options);
+    EXPECT_EQ(run.end, RunEnd::kFinished) << options;
+    ASSERT_EQ(run.evaluations.size(), 2u) << options;
+    EXPECT_EQ(run.evaluations[0].record.samples, 7 * 4) << options;
+    EXPECT_EQ(run.evaluations[0].record.step, 5) << options;
+    EXPECT_EQ(run.summary->samples, 14 * 4) << options;
+    EXPECT_EQ(run.summary->epochs, 14 * 4 / 16.0) << options;
+    EXPECT_EQ(run.summary->steps, 10) << options;
+    ASSERT_EQ(run.steps.size(), 10u) << options;
+    EXPECT_EQ(run.steps[9].epoch, 14 * 4 / 16.0) << options;
+  }
+}
+
+TEST(RunRecorder, has_no_line_of_a_rank_that_only_waits_for_the_other_ranks) {
+  const TemporaryDirectory place;
+  record_joins(place, "communicator=easgd-async tau=2 lr=0.1");
+  const std::string metrics = read_file(path_in(place) + "/metrics.jsonl", 1 << 20);
+  EXPECT_EQ(metrics.find("\"type\":\"step\",\"rank\":2"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find("\"type\":\"step\",\"rank\":1,\"step\":7,\"samples\":36"), std::string::npos) << metrics;
+}
+
 // Two evaluations, each after four steps, in which rank 1 takes 25 ms longer than rank 0.
 RunRecord record_slow_rank(const std::string& options) {
   const TemporaryDirectory place;

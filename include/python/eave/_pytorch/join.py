@@ -64,6 +64,17 @@ class Joined:
         self._values = _scheduled_values(optimizer)
         return True
 
+    def follow(self, after_step: Optional[Callable[[], object]]) -> None:
+        """Collective. Takes part in the steps of ranks that have data, until the data of all ranks has ended."""
+        averager = self._averager
+        while self.begin(0):
+            before = averager.steps
+            averager.step(0.0)
+            if averager.steps == before:  # the ranks have met, without a step of this one
+                averager._steps_taken -= 1
+            elif after_step:
+                after_step()
+
     def refuse_late_values(self) -> None:
         """Raises an Error if what schedulers change differs from what it was when the step began."""
         if _scheduled_values(self._averager._optimizer) != self._values:
@@ -116,13 +127,9 @@ def join(averager: Averager, after_step: Optional[Callable[[], object]]) -> Iter
         try:
             yield
             averager._refuse_step_under_way("the end of join()")
-            while joined.begin(0):
-                averager.step(0.0)
-                if after_step:
-                    after_step()
+            joined.follow(after_step)
         except Leaving:  # on all ranks that have data; those without data wait for the other ones
-            while joined.begin(0):
-                averager.step(0.0)
+            joined.follow(None)
             sum_over_ranks([1.0])
             raise
     finally:
