@@ -144,8 +144,7 @@ int eave_change_rate(eave_averager* averager, double learning_rate);
  * for the other ranks. If it has taken no step since the last consensus, it goes through one with weight 0 before,
  * which is not counted (eave_steps). `numbers` are `count` numbers, the same on all ranks with samples; the first one
  * is the learning rate. A rank without samples gets those of the ranks with samples, because its own schedule does not
- * go on.
- */
+ * go on. */
 int eave_begin_joined_step(eave_averager* averager, int64_t samples, double* numbers, size_t count, int* begins);
 /* Call it when the gradients are complete. If the method averages gradients, it replaces them by the mean over all
  * ranks. If the method pulls parameters, it moves them. `loss_sum` is the loss summed over this rank's samples. Without

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <sstream>
 
 #include "base/host.h"
 #include "base/options/number_text.h"
@@ -117,18 +115,6 @@ struct RunRecorder::Files {
   std::chrono::steady_clock::time_point written = std::chrono::steady_clock::now();  // rank 0's own records
 };
 
-// Of all ranks, which may take steps independently. `own_samples`: those that each rank has counted for itself.
-struct RunRecorder::Totals {
-  explicit Totals(const std::vector<Report>& reports);
-  std::int64_t steps = 0, samples = 0, own_samples = 0;
-};
-
-struct RunRecorder::Report {
-  double distance = 0, seconds = 0, waiting = 0;
-  std::int64_t steps = 0, samples = 0, own_samples = 0, bytes = 0, nonfinite = 0, memory = 0;
-  ModelScore own;  // of this rank's parameters, at an evaluation of the workers
-};
-
 RunRecorder::RunRecorder(Transport& transport, Averager& averager, const std::string& directory,
                          const std::string& settings)
     : averager_(&averager) {
@@ -187,11 +173,12 @@ void RunRecorder::begin_files(const OutputFolder& folder, const std::vector<std:
 
 void RunRecorder::before_save(Transport& transport, TrainingProgress& progress) {
   records_->before_save();
-  const std::vector<Report> reports = gather(transport);
+  const std::vector<RankReport> reports = gather(transport);
   if (files_) {
     if (const std::string failure = files_->metrics->flush(); !failure.empty()) warn(failure);
   }
-  const Totals all = share(transport, reports);
+  RankTotals all(reports);
+  all.share(transport);
   if (all.own_samples > 0) records_->go_on_from(all.steps, all.samples);
   progress.samples = all.samples;
   progress.seconds = records_->seconds();
@@ -237,7 +224,7 @@ void RunRecorder::require_averager() const {
     throw Error(ExitCode::kUsage, "the averager of this run is closed: close the run before its averager");
 }
 
-RunRecorder::Report RunRecorder::report() const {
+RankReport RunRecorder::report() const {
   return {.distance = distance_.value_or(0),
           .seconds = records_->seconds(),
           .waiting = records_->waiting(),
@@ -250,44 +237,22 @@ RunRecorder::Report RunRecorder::report() const {
           .own = {}};
 }
 
-RunRecorder::Totals::Totals(const std::vector<Report>& reports) {
-  for (const Report& each : reports) {
-    steps = std::max(steps, each.steps);
-    samples = std::max(samples, each.samples);
-    own_samples += each.own_samples;
-  }
-  samples += own_samples;
-}
-
-// Collective. Returns the totals of rank 0's reports on all ranks.
-RunRecorder::Totals RunRecorder::share(Transport& transport, const std::vector<Report>& reports) {
-  Totals all(reports);
-  std::istringstream text(transport.broadcast_text(std::to_string(all.steps) + ' ' + std::to_string(all.samples) + ' ' +
-                                                   std::to_string(all.own_samples)));
-  text >> all.steps >> all.samples >> all.own_samples;
-  return all;
-}
-
 double RunRecorder::epochs_of(std::int64_t samples) const {
   const auto size = static_cast<double>(settings_.train_samples);
   return size > 0 ? static_cast<double>(samples) / size : 0;
 }
 
 // On rank 0: writes the records of all ranks, and returns their reports.
-std::vector<RunRecorder::Report> RunRecorder::gather(Transport& transport, const std::optional<ModelScore>& own) {
-  Report mine = report();
+std::vector<RankReport> RunRecorder::gather(Transport& transport, const std::optional<ModelScore>& own) {
+  RankReport mine = report();
   if (own) mine.own = *own;
-  const std::vector<StepRecord> records = records_->take();
-  std::string packed(reinterpret_cast<const char*>(&mine), sizeof mine);
-  packed.append(reinterpret_cast<const char*>(records.data()), records.size() * sizeof(StepRecord));
-  const std::vector<std::string> all = transport.gather(packed);
-  std::vector<Report> reports;
+  const std::vector<std::string> all = transport.gather(pack(mine, records_->take()));
+  std::vector<RankReport> reports;
   if (!files_) return reports;
-  for (const std::string& each : all) std::memcpy(&reports.emplace_back(), each.data(), sizeof(Report));
-  const Totals totals(reports);
+  for (const std::string& each : all) reports.push_back(report_in(each));
+  const RankTotals totals(reports);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    std::vector<StepRecord> told((all[rank].size() - sizeof(Report)) / sizeof(StepRecord));
-    if (!told.empty()) std::memcpy(told.data(), all[rank].data() + sizeof(Report), told.size() * sizeof(StepRecord));
+    std::vector<StepRecord> told = records_in(all[rank]);
     for (StepRecord& record : told) complete(record, totals);
     files_->stragglers.add(static_cast<int>(rank), told);
     files_->metrics->write_steps(static_cast<int>(rank), told);
@@ -296,20 +261,20 @@ std::vector<RunRecorder::Report> RunRecorder::gather(Transport& transport, const
 }
 
 // In the last step the samples of all ranks are known, and readers compare them with the evaluation's.
-void RunRecorder::complete(StepRecord& record, const Totals& all) const {
+void RunRecorder::complete(StepRecord& record, const RankTotals& all) const {
   if (all.own_samples == 0 || record.step != all.steps) return;
   record.samples = all.samples;
   record.epoch = epochs_of(all.samples);
 }
 
-WorkerScores RunRecorder::scores_of_workers(const ModelScore& mean, const std::vector<Report>& reports) const {
+WorkerScores RunRecorder::scores_of_workers(const ModelScore& mean, const std::vector<RankReport>& reports) const {
   const Metric& metric = settings_.metric;
-  const auto best =
-      std::ranges::max_element(reports, {}, [&](const Report& each) { return goodness(metric, each.own.accuracy); });
+  const auto best = std::ranges::max_element(
+      reports, {}, [&](const RankReport& each) { return goodness(metric, each.own.accuracy); });
   return {mean, reports.front().own, best->own, static_cast<int>(best - reports.begin())};
 }
 
-EvaluationRecord RunRecorder::record_of(const ModelScores& scores, const std::vector<Report>& reports) const {
+EvaluationRecord RunRecorder::record_of(const ModelScores& scores, const std::vector<RankReport>& reports) const {
   EvaluationRecord record;
   record.metric = settings_.metric;
   record.center = scores.test;
@@ -318,11 +283,11 @@ EvaluationRecord RunRecorder::record_of(const ModelScores& scores, const std::ve
   record.seconds = records_->seconds();
   record.evaluation_seconds = records_->seconds_paused();
   record.distance_min = record.distance_max = reports.front().distance;
-  const Totals all(reports);
+  const RankTotals all(reports);
   record.step = all.steps;
   record.samples = all.samples;
   record.epoch = epochs_of(all.samples);
-  for (const Report& each : reports) {
+  for (const RankReport& each : reports) {
     record.distance_min = std::min(record.distance_min, each.distance);
     record.distance_max = std::max(record.distance_max, each.distance);
     record.distance_mean += each.distance / static_cast<double>(reports.size());
@@ -349,10 +314,11 @@ void RunRecorder::evaluate(Transport& transport, const ModelScores& scores) {
                   "evaluated; call consensus first");
     require_scores(scores, transport.rank());
   });
-  const std::vector<Report> reports = gather(transport, scores.own);
+  const std::vector<RankReport> reports = gather(transport, scores.own);
   is_evaluated_ = true;
   if (!averager_->needs_equal_steps()) {
-    const Totals all = share(transport, reports);
+    RankTotals all(reports);
+    all.share(transport);
     records_->go_on_from(all.steps, all.samples);
   }
   if (!files_) return;
@@ -361,7 +327,7 @@ void RunRecorder::evaluate(Transport& transport, const ModelScores& scores) {
   files_->metrics->write_evaluation(*evaluation_);
 }
 
-RunSummary RunRecorder::summary_of(const std::vector<Report>& reports) const {
+RunSummary RunRecorder::summary_of(const std::vector<RankReport>& reports) const {
   RunSummary summary;
   summary.communicator = setting_in(settings_.config, "communicator");
   summary.model = settings_.model;
@@ -371,7 +337,7 @@ RunSummary RunRecorder::summary_of(const std::vector<Report>& reports) const {
   summary.steps = evaluation_->step;
   summary.epochs = evaluation_->epoch;
   summary.samples = evaluation_->samples;
-  for (const Report& each : reports) {
+  for (const RankReport& each : reports) {
     summary.seconds = std::max(summary.seconds, each.seconds);
     summary.bytes_per_rank = std::max(summary.bytes_per_rank, each.bytes);
     summary.peak_memory_bytes = std::max(summary.peak_memory_bytes, each.memory);
@@ -396,7 +362,7 @@ void RunRecorder::close(Transport& transport) {
                                       std::to_string(records_->steps()) +
                                       ": evaluate the consensus once more before the run is closed");
   });
-  const std::vector<Report> reports = gather(transport);
+  const std::vector<RankReport> reports = gather(transport);
   let_first_judge(transport, [&] {
     const RunSummary summary = summary_of(reports);
     if (files_->metrics->lost() > 0)

@@ -8,6 +8,7 @@
 
 #include "base/files/directory_lock.h"
 #include "c/averager.h"
+#include "c/run/rank_reports.h"
 #include "c/run/run_settings.h"
 #include "c/run/step_records.h"
 #include "c/step_observer.h"
@@ -55,21 +56,18 @@ class RunRecorder final : public StepObserver {
   void averager_is_gone() override { averager_ = nullptr; }
 
  private:
-  struct Files;   // of rank 0
-  struct Report;  // of one rank
-  struct Totals;  // of all ranks
-  Report report() const;
+  struct Files;  // of rank 0
+  RankReport report() const;
   bool goes_on() const;
   void begin_files(const OutputFolder& folder, const std::vector<std::int64_t>& steps);
   void write_header(Transport& transport);
-  std::vector<Report> gather(Transport& transport, const std::optional<ModelScore>& own = {});
-  static Totals share(Transport& transport, const std::vector<Report>& reports);
+  std::vector<RankReport> gather(Transport& transport, const std::optional<ModelScore>& own = {});
   double epochs_of(std::int64_t samples) const;
-  void complete(StepRecord& record, const Totals& all) const;
+  void complete(StepRecord& record, const RankTotals& all) const;
   void require_scores(const ModelScores& scores, int rank) const;
-  WorkerScores scores_of_workers(const ModelScore& mean, const std::vector<Report>& reports) const;
-  EvaluationRecord record_of(const ModelScores& scores, const std::vector<Report>& reports) const;
-  RunSummary summary_of(const std::vector<Report>& reports) const;
+  WorkerScores scores_of_workers(const ModelScore& mean, const std::vector<RankReport>& reports) const;
+  EvaluationRecord record_of(const ModelScores& scores, const std::vector<RankReport>& reports) const;
+  RunSummary summary_of(const std::vector<RankReport>& reports) const;
   void require_averager() const;
 
   Averager* averager_;

@@ -1,0 +1,34 @@
+// What the ranks of a recorded run tell rank 0 at an evaluation, and their totals.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "eave/recorder.h"
+#include "eave/transport.h"
+
+namespace eave {
+
+// Of one rank.
+struct RankReport {
+  double distance = 0, seconds = 0, waiting = 0;
+  std::int64_t steps = 0, samples = 0, own_samples = 0, bytes = 0, nonfinite = 0, memory = 0;
+  ModelScore own;  // of this rank's parameters, at an evaluation of the workers
+};
+
+// A report and the records of steps as bytes that travel, and what such bytes hold.
+std::string pack(const RankReport& report, const std::vector<StepRecord>& records);
+RankReport report_in(const std::string& packed);
+std::vector<StepRecord> records_in(const std::string& packed);
+
+// Of all ranks, which may take steps independently. `own_samples`: those that each rank has counted for itself.
+struct RankTotals {
+  explicit RankTotals(const std::vector<RankReport>& reports);
+  // Collective: rank 0's become those of all ranks.
+  void share(Transport& transport);
+
+  std::int64_t steps = 0, samples = 0, own_samples = 0;
+};
+
+}  // namespace eave
