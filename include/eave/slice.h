@@ -21,6 +21,7 @@ struct TensorInfo {
   std::vector<std::int64_t> shape;
   std::int64_t offset = 0;  // in floats
   std::int64_t size = 0;    // in floats, without padding
+  bool is_output = false;   // the matrix that gives the model's outputs
 };
 
 }  // namespace eave

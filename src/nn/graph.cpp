@@ -28,6 +28,7 @@ class Builder {
     add_all(texts);
     check_outputs(texts.back());
     for (Node& node : graph_.nodes) place_tensors(node);
+    tell_output();
     if (graph_.parameters.empty()) {
       throw Error(ExitCode::kConfiguration, "model: it has no layer with parameters; add a dense or conv2d layer");
     }
@@ -200,6 +201,23 @@ class Builder {
     }
     end += size;
     return size;
+  }
+
+  // The layer's first tensor if it is a matrix or the kernel of a convolution, else nullptr.
+  TensorInfo* matrix_of(const Node& node) {
+    if (node.parameters_size == 0) return nullptr;
+    TensorInfo& tensor = *std::ranges::lower_bound(graph_.parameters, node.parameters_at, {}, &TensorInfo::offset);
+    return tensor.shape.size() >= 2 ? &tensor : nullptr;
+  }
+
+  // The last layer with a matrix gives the outputs. A tied output has the embedding's table instead.
+  void tell_output() {
+    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend() && node->borrows < 0; ++node) {
+      TensorInfo* const matrix = matrix_of(*node);
+      if (matrix == nullptr) continue;
+      matrix->is_output = true;
+      return;
+    }
   }
 
   Graph graph_;

@@ -27,23 +27,10 @@ struct HiddenMatrix {
 
 bool is_embedding(const TensorInfo& tensor) { return tensor.name.starts_with("embed"); }
 
-// The last matrix is the output, unless the output is tied to the embedding: then it has another number of columns than
-// there are tokens.
-const TensorInfo* output_of(const std::vector<TensorInfo>& tensors) {
-  const TensorInfo* last = nullptr;
-  std::int64_t tokens = 0;
-  for (const TensorInfo& tensor : tensors) {
-    if (tensor.shape.size() >= 2) last = &tensor;
-    if (tokens == 0 && is_embedding(tensor)) tokens = tensor.shape.front();
-  }
-  return last == nullptr || tokens == 0 || last->shape.back() == tokens ? last : nullptr;
-}
-
 std::vector<HiddenMatrix> hidden_matrices(const std::vector<TensorInfo>& tensors) {
   std::vector<HiddenMatrix> matrices;
-  const TensorInfo* const output = output_of(tensors);
   for (const TensorInfo& tensor : tensors) {
-    if (tensor.shape.size() < 2 || is_embedding(tensor) || &tensor == output) continue;
+    if (tensor.shape.size() < 2 || is_embedding(tensor) || tensor.is_output) continue;
     const std::int64_t columns = tensor.shape.back();
     matrices.push_back({static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size),
                         tensor.size / columns, columns});

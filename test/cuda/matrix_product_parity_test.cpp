@@ -47,7 +47,7 @@ TEST_F(MatrixProductOnGpu, equals_the_product_on_the_cpu) {
 const std::vector<TensorInfo> kTensors = {{"linear1.weight", {5, 16}, 0, 80},
                                           {"linear2.weight", {16, 3}, 80, 48},
                                           {"ln1.scale", {3}, 128, 3},
-                                          {"linear3.weight", {3, 4}, 144, 12}};
+                                          {"linear3.weight", {3, 4}, 144, 12, true}};
 constexpr std::size_t kArena = 160;
 
 std::vector<float> in_arena(std::uint64_t stream) { return random_arena(kArena, kTensors, stream); }

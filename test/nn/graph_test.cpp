@@ -228,6 +228,24 @@ TEST(Graph, refuses_blocks_whose_outputs_cannot_be_added) {
   expect_failure("residual(conv2d 3 1x1); dense 3", ExitCode::kConfiguration, "give the shortcut layers after a '|'");
 }
 
+// "linear1.weight, linear2.weight, linear3.weight output"
+std::string matrices_of(const std::string& text, int classes) {
+  std::string all;
+  for (const TensorInfo& tensor : build_graph(text, {4, 1, 1}, classes).parameters) {
+    if (tensor.shape.size() < 2 || tensor.name.starts_with("embed")) continue;
+    all += (all.empty() ? "" : ", ") + tensor.name + (tensor.is_output ? " output" : "");
+  }
+  return all;
+}
+
+TEST(Matrices, tell_the_output_which_a_tied_one_is_not) {
+  const std::string hidden = "embedding 8; residual(linear 16; gelu; linear 8); layer_norm; ";
+  for (const int classes : {8, 9}) {
+    EXPECT_EQ(matrices_of(hidden + "tied_output", classes), "linear1.weight, linear2.weight");
+    EXPECT_EQ(matrices_of(hidden + "linear classes", classes), "linear1.weight, linear2.weight, linear3.weight output");
+  }
+}
+
 double flops_of(const std::string& specification, ImageShape input, int classes) {
   return training_flops_per_token(build_graph(specification, input, classes));
 }
