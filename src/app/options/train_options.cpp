@@ -238,7 +238,8 @@ CommandLine train_command_line() {
         "clipping. The gradient is the averaged one if the method averages gradients, else each rank's own"},
        {"ema-decay", OptionType::kReal, "0",
         "share that a moving average of the consensus keeps in a step, such as 0.999; it begins as the consensus after "
-        "the first step; evaluations score it too, and it is saved as ema.safetensors; 0: none"},
+        "the first step; evaluations score it too, and it is saved as ema.safetensors. It has the consensus' "
+        "statistics of batch norm unless --batch-norm-statistics is recompute. 0: none"},
        {"ema-every", OptionType::kInteger, "10",
         "steps between two updates of that average. An update waits for an exchange under way. With a method whose "
         "ranks do not exchange together, it makes all ranks wait for each other; then --ema-every must be given"}});
