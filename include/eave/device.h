@@ -29,6 +29,20 @@ struct MatrixProduct {
   }
 };
 
+// The shape of a copy between parts of row-major matrices: rows × columns values. Rows of the whole matrices have
+// `into_row` and `from_row` values.
+struct RowsCopy {
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t into_row = 0, from_row = 0;
+
+  bool fits(ConstSlice into, ConstSlice from) const {  // whether these vectors reach to the end of the last row
+    const auto is = [&](ConstSlice matrix, std::int64_t row) {
+      return columns <= row && (rows - 1) * row + columns <= static_cast<std::int64_t>(matrix.size());
+    };
+    return is(into, into_row) && is(from, from_row);
+  }
+};
+
 // Owns `size` floats, zeroed. Move-only. It must not outlive the Device that lent its memory.
 class Buffer {
  public:
@@ -110,6 +124,8 @@ class Device {
   virtual std::unique_ptr<CopyQueue> make_copy_queue() = 0;
 
   virtual void copy(Slice into, ConstSlice from) = 0;
+  // Each vector begins at the first value of its part, and may be longer than the part. It does not block.
+  virtual void copy_rows(const RowsCopy& shape, Slice into, ConstSlice from) = 0;
   virtual void fill(Slice values, float value) = 0;
   virtual void scale(Slice values, float factor) = 0;
   virtual void add_scaled(Slice into, float factor, ConstSlice from) = 0;  // into += factor · from

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <sstream>
 #include <utility>
 
@@ -28,6 +29,7 @@ class Builder {
     add_all(texts);
     check_outputs(texts.back());
     for (Node& node : graph_.nodes) place_tensors(node);
+    for (const Node& node : graph_.nodes) tell_parts(node);
     tell_output();
     if (graph_.parameters.empty()) {
       throw Error(ExitCode::kConfiguration, "model: it has no layer with parameters; add a dense or conv2d layer");
@@ -208,6 +210,20 @@ class Builder {
     if (node.parameters_size == 0) return nullptr;
     TensorInfo& tensor = *std::ranges::lower_bound(graph_.parameters, node.parameters_at, {}, &TensorInfo::offset);
     return tensor.shape.size() >= 2 ? &tensor : nullptr;
+  }
+
+  // If the layer's input has parts, so has the matrix that gives it. Layers without parameters may lie between them.
+  void tell_parts(const Node& node) {
+    const std::vector<std::int64_t> parts = node.layer->input_parts();
+    if (parts.empty()) return;
+    const auto maker_of = [&](int activation) -> const Node* {
+      return activation > 0 ? &graph_.nodes[static_cast<std::size_t>(activation - 1)] : nullptr;
+    };
+    const Node* maker = maker_of(node.source);
+    while (maker != nullptr && maker->parameters_size == 0 && maker->skip < 0) maker = maker_of(maker->source);
+    TensorInfo* const matrix = maker != nullptr ? matrix_of(*maker) : nullptr;
+    const std::int64_t columns = std::accumulate(parts.begin(), parts.end(), std::int64_t{0});
+    if (matrix != nullptr && matrix->shape.back() == columns) matrix->parts = parts;
   }
 
   // The last layer with a matrix gives the outputs. A tied output has the embedding's table instead.

@@ -9,6 +9,12 @@ constexpr std::int64_t kAlignment = 16;  // floats: a cache line
 
 }  // namespace
 
+std::vector<std::int64_t> Layer::input_parts() const {
+  const AttentionShape of = place_role().heads;
+  if (of.heads == 0) return {};
+  return {of.heads * of.width, of.groups * of.width, of.groups * of.width};
+}
+
 std::int64_t aligned(std::int64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
 
 std::int64_t lay_out(std::vector<TensorInfo>& tensors) {

@@ -88,6 +88,9 @@ class Layer {
   // Whether the passes are collective if ForwardCall::ranks is set. Such a layer is planned for 0 samples too.
   virtual bool spans_ranks() const { return false; }
   virtual PlaceRole place_role() const { return {}; }
+  // The channels of each part of the input, if its parts have different uses: queries, keys and values; a gate and the
+  // values that it lets through. Empty: one part.
+  virtual std::vector<std::int64_t> input_parts() const;
   // Whether the output is the input in another shape. Such a layer is never planned.
   virtual bool is_view() const { return false; }
   virtual std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const = 0;

@@ -55,6 +55,9 @@ class UnaryLayer final : public Layer {
   ImageShape output() const override { return settings_.output; }
   bool reads_neighbours() const override { return settings_.reads_neighbours; }
   PlaceRole place_role() const override { return settings_.places; }
+  std::vector<std::int64_t> input_parts() const override {
+    return settings_.parts.empty() ? Layer::input_parts() : settings_.parts;
+  }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
     return std::make_unique<UnaryLayerPlan>(settings_.plan(compute, use.samples));
   }

@@ -48,8 +48,9 @@ struct UnaryLayerSettings {
   std::string text;
   ImageShape output;
   std::function<std::unique_ptr<UnaryPlan>(Compute& compute, std::int64_t samples)> plan;
-  bool reads_neighbours = false;  // Layer::reads_neighbours
-  PlaceRole places = {};          // Layer::place_role
+  bool reads_neighbours = false;         // Layer::reads_neighbours
+  PlaceRole places = {};                 // Layer::place_role
+  std::vector<std::int64_t> parts = {};  // Layer::input_parts, if places say nothing of them
 };
 std::unique_ptr<Layer> make_unary_layer(UnaryLayerSettings settings);
 

@@ -2,9 +2,12 @@
 //     v <- mu v + g;  O = orthogonalised(g + mu v);  x <- x - eta (0.2 sqrt(max(rows, columns)) O + wd x)
 // The factor is that of Liu et al. 2025 (arXiv:2502.16982, section 2.2): the steps are as large as AdamW's, so all
 // parameters have one learning rate and one weight decay. Embeddings, the output matrix, and tensors with one dimension
-// follow AdamW. A convolution's kernel is a matrix of height · width · inputs rows and a column for each output.
+// follow AdamW. A convolution's kernel is a matrix of height · width · inputs rows and a column for each output. If a
+// tensor holds several matrices side by side (TensorInfo::parts: queries, keys and values; a gate and its values), each
+// is made orthogonal by itself, with the factor of its own size. As one matrix, those with small gradients would hardly
+// move.
 //
-// If an element of a matrix's gradient is not finite, the whole matrix keeps its values.
+// If an element of a tensor's gradient is not finite, all its matrices keep their values.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,31 +23,45 @@
 namespace eave {
 namespace {
 
-struct HiddenMatrix {
+// A tensor of hidden matrices, which lie side by side.
+struct HiddenMatrices {
   std::size_t begin = 0, size = 0;
   std::int64_t rows = 0, columns = 0;
+  std::vector<std::int64_t> parts;  // columns of each matrix
 };
 
 bool is_embedding(const TensorInfo& tensor) { return tensor.name.starts_with("embed"); }
 
-std::vector<HiddenMatrix> hidden_matrices(const std::vector<TensorInfo>& tensors) {
-  std::vector<HiddenMatrix> matrices;
+std::vector<HiddenMatrices> hidden_matrices(const std::vector<TensorInfo>& tensors) {
+  std::vector<HiddenMatrices> all;
   for (const TensorInfo& tensor : tensors) {
     if (tensor.shape.size() < 2 || is_embedding(tensor) || tensor.is_output) continue;
     const std::int64_t columns = tensor.shape.back();
-    matrices.push_back({static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size),
-                        tensor.size / columns, columns});
+    all.push_back({static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.size),
+                   tensor.size / columns, columns, tensor.parts});
+    if (tensor.parts.empty()) all.back().parts = {columns};
   }
-  return matrices;
+  return all;
 }
 
-NewtonSchulz make_iteration(Device& device, const std::vector<HiddenMatrix>& matrices) {
+NewtonSchulz make_iteration(Device& device, const std::vector<HiddenMatrices>& all) {
   std::int64_t size = 0, side = 0;
-  for (const HiddenMatrix& each : matrices) {
-    size = std::max(size, each.rows * each.columns);
-    side = std::max(side, std::min(each.rows, each.columns));
+  for (const HiddenMatrices& each : all) {
+    for (const std::int64_t columns : each.parts) {
+      size = std::max(size, each.rows * columns);
+      side = std::max(side, std::min(each.rows, columns));
+    }
   }
   return {device, size, side * side};
+}
+
+// The size of the largest matrix that shares its tensor.
+std::size_t largest_part(const std::vector<HiddenMatrices>& all) {
+  std::int64_t most = 0;
+  for (const HiddenMatrices& each : all) {
+    if (each.parts.size() > 1) most = std::max(most, each.rows * std::ranges::max(each.parts));
+  }
+  return static_cast<std::size_t>(most);
 }
 
 using Answers = std::vector<std::shared_ptr<DeviceAnswer>>;
@@ -72,8 +89,12 @@ class Muon final : public Optimizer {
         iteration_(make_iteration(device_, matrices_)),
         first_(device_.allocate(static_cast<std::size_t>(context.arena_size))),
         second_(device_.allocate(static_cast<std::size_t>(context.arena_size))),
-        direction_(device_.allocate(largest(matrices_))) {
-    for (const HiddenMatrix& each : matrices_) parameters_ += each.size;
+        direction_(device_.allocate(largest(matrices_))),
+        part_(device_.allocate(largest_part(matrices_))) {
+    for (const HiddenMatrices& each : matrices_) {
+      count_ += each.parts.size();
+      parameters_ += each.size;
+    }
     if (!matrices_.empty() || context.warnings == nullptr) return;
     context.warnings->push_back(
         "--optimizer muon: the model has no hidden matrices, so --optimizer adamw would train it in the same way");
@@ -91,12 +112,12 @@ class Muon final : public Optimizer {
       answers.push_back(device_.update_adamw(part.of(parameters), part.of(gradients), part.of(first_.slice()),
                                              part.of(second_.slice()), step, part.of(pull), part.shares(decay_)));
     };
-    for (const HiddenMatrix& each : matrices_) {
+    for (const HiddenMatrices& each : matrices_) {
       follow_adam(each.begin);
       const bool is_finite =
           are_finite || (std::isfinite(clip) && device_.all_finite(gradients.subspan(each.begin, each.size))->get());
       find_direction(each, gradients, clip, is_finite);
-      answers.push_back(step_matrix(each, parameters, learning_rate, pull));
+      answers.push_back(step_matrices(each, parameters, learning_rate, pull));
       done = std::min((each.begin + each.size + kDecayBlock - 1) / kDecayBlock * kDecayBlock, parameters.size());
     }
     follow_adam(parameters.size());
@@ -109,7 +130,7 @@ class Muon final : public Optimizer {
   std::string equation() const override {
     const std::string mu = number_text(momentum_);
     const std::string decay = decay_.factor() > 0 ? " + " + number_text(decay_.factor()) + " x" : "";
-    return "muon: of hidden matrices, " + std::to_string(matrices_.size()) + " with " +
+    return "muon: of hidden matrices, " + std::to_string(count_) + " with " +
            count_text(static_cast<std::int64_t>(parameters_), "parameter") + ": v <- " + mu + " v + g; O = (g + " + mu +
            " v) made orthogonal by " + std::to_string(NewtonSchulz::kIterations) +
            " Newton-Schulz iterations; x <- x - lr (0.2 sqrt(max(rows, columns)) O" + decay +
@@ -135,23 +156,23 @@ class Muon final : public Optimizer {
     }
   };
 
-  static std::size_t largest(const std::vector<HiddenMatrix>& matrices) {
+  static std::size_t largest(const std::vector<HiddenMatrices>& matrices) {
     std::size_t most = 0;
-    for (const HiddenMatrix& each : matrices) most = std::max(most, each.size);
+    for (const HiddenMatrices& each : matrices) most = std::max(most, each.size);
     return most;
   }
 
-  Slice direction_of(const HiddenMatrix& matrix) { return direction_.slice().first(matrix.size); }
+  Slice direction_of(const HiddenMatrices& matrices) { return direction_.slice().first(matrices.size); }
 
-  // Moves the matrix's velocity, and makes its direction orthogonal. Without a finite gradient the velocity stays, and
-  // the direction is NaN, so that no element takes its step.
-  void find_direction(const HiddenMatrix& matrix, ConstSlice gradients, float clip, bool is_finite) {
-    const Slice direction = direction_of(matrix);
+  // Moves the velocity of the tensor's matrices, and makes their directions orthogonal. Without a finite gradient the
+  // velocity stays, and the direction is NaN, so that no element takes its step.
+  void find_direction(const HiddenMatrices& matrices, ConstSlice gradients, float clip, bool is_finite) {
+    const Slice direction = direction_of(matrices);
     if (!is_finite) {
       device_.fill(direction, std::numeric_limits<float>::quiet_NaN());
       return;
     }
-    const Part part{matrix.begin, matrix.size};
+    const Part part{matrices.begin, matrices.size};
     const Slice velocity = part.of(first_.slice());
     const ConstSlice gradient = part.of(gradients);
     const auto mu = static_cast<float>(momentum_);
@@ -160,29 +181,45 @@ class Muon final : public Optimizer {
     device_.fill(direction, 0);
     device_.add_scaled(direction, clip, gradient);
     device_.add_scaled(direction, mu, velocity);
-    iteration_.orthogonalise(matrix.rows, matrix.columns, direction);
+    make_orthogonal(matrices);
   }
 
-  std::shared_ptr<DeviceAnswer> step_matrix(const HiddenMatrix& matrix, Slice parameters, double learning_rate,
-                                            const std::optional<Pull>& pull) {
-    const Part part{matrix.begin, matrix.size};
-    const double longer = static_cast<double>(std::max(matrix.rows, matrix.columns));
-    const SgdStep step{.gradient_scale = 1,
-                       .step_scale = static_cast<float>(learning_rate),
-                       .weight_decay = static_cast<float>(decay_.factor()),
-                       .clip = static_cast<float>(0.2 * std::sqrt(longer))};
-    return device_.update_sgd(part.of(parameters), direction_of(matrix), {}, step, part.of(pull), part.shares(decay_));
+  void make_orthogonal(const HiddenMatrices& matrices) {
+    const std::int64_t rows = matrices.rows, all = matrices.columns;
+    if (matrices.parts.size() == 1) return make_orthogonal(rows, all, direction_of(matrices));
+    Slice rest = direction_of(matrices);  // from the first column of the part on
+    for (const std::int64_t columns : matrices.parts) {
+      const Slice part = part_.slice().first(static_cast<std::size_t>(rows * columns));
+      device_.copy_rows({rows, columns, columns, all}, part, rest);
+      make_orthogonal(rows, columns, part);
+      device_.copy_rows({rows, columns, all, columns}, rest, part);
+      rest = rest.subspan(static_cast<std::size_t>(columns));
+    }
+  }
+  void make_orthogonal(std::int64_t rows, std::int64_t columns, Slice matrix) {
+    iteration_.orthogonalise(rows, columns, matrix);
+    device_.scale(matrix, static_cast<float>(0.2 * std::sqrt(static_cast<double>(std::max(rows, columns)))));
+  }
+
+  std::shared_ptr<DeviceAnswer> step_matrices(const HiddenMatrices& matrices, Slice parameters, double learning_rate,
+                                              const std::optional<Pull>& pull) {
+    const Part part{matrices.begin, matrices.size};
+    const SgdStep step{.step_scale = static_cast<float>(learning_rate),
+                       .weight_decay = static_cast<float>(decay_.factor())};
+    return device_.update_sgd(part.of(parameters), direction_of(matrices), {}, step, part.of(pull),
+                              part.shares(decay_));
   }
 
   AdamSettings adam_;
   double momentum_;
   WeightDecay decay_;
   Device& device_;
-  std::vector<HiddenMatrix> matrices_;
+  std::vector<HiddenMatrices> matrices_;
   NewtonSchulz iteration_;
   Buffer first_, second_;
-  Buffer direction_;  // of one matrix
-  std::size_t parameters_ = 0;
+  Buffer direction_;  // of one tensor
+  Buffer part_;       // one matrix of several in a tensor
+  std::size_t count_ = 0, parameters_ = 0;
   std::int64_t steps_ = 0;
 };
 
@@ -196,7 +233,10 @@ OptimizerKind describe_optimizer_muon() {
   for (const OptionSpec& option : adam_options()) options.push_back(option);
   options.push_back(weight_decay_option());
   options.push_back(weight_decay_of_option());
-  return {"muon", "orthogonal steps for hidden matrices, AdamW for the others", options, make_muon};
+  return {
+      "muon",
+      "orthogonal steps for hidden matrices (queries, keys, values and gates each by themselves), AdamW for the others",
+      options, make_muon};
 }
 
 }  // namespace eave

@@ -43,8 +43,8 @@ TEST_F(MatrixProductOnGpu, equals_the_product_on_the_cpu) {
   }
 }
 
-// A wide hidden matrix, a tall one, a scale, and the output, which follows AdamW.
-const std::vector<TensorInfo> kTensors = {{"linear1.weight", {5, 16}, 0, 80},
+// Three hidden matrices side by side, a tall one, a scale, and the output, which follows AdamW.
+const std::vector<TensorInfo> kTensors = {{"linear1.weight", {5, 16}, 0, 80, false, {9, 3, 4}},
                                           {"linear2.weight", {16, 3}, 80, 48},
                                           {"ln1.scale", {3}, 128, 3},
                                           {"linear3.weight", {3, 4}, 144, 12, true}};

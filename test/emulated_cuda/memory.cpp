@@ -283,6 +283,19 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 cudaError_t cudaMemcpyAsync(void* into, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
   return call("cudaMemcpyAsync", [&] { return copy(find_stream(stream), into, from, bytes, kind, false); });
 }
+cudaError_t cudaMemcpy2DAsync(void* into, std::size_t into_row, const void* from, std::size_t from_row,
+                              std::size_t bytes, std::size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
+  return call("cudaMemcpy2DAsync", [&] {
+    if (bytes > into_row || bytes > from_row) return cudaErrorInvalidValue;
+    for (std::size_t row = 0; row < rows; ++row) {
+      char* const target = static_cast<char*>(into) + row * into_row;
+      const char* const source = static_cast<const char*>(from) + row * from_row;
+      const cudaError_t status = copy(find_stream(stream), target, source, bytes, kind, false);
+      if (status != cudaSuccess) return status;
+    }
+    return cudaSuccess;
+  });
+}
 cudaError_t cudaMemcpy(void* into, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   return call_outside_capture("cudaMemcpy", [&] {
     const bool within = place_of(from, bytes) == Place::kDevice && place_of(into, bytes) == Place::kDevice;

@@ -228,12 +228,13 @@ TEST(Graph, refuses_blocks_whose_outputs_cannot_be_added) {
   expect_failure("residual(conv2d 3 1x1); dense 3", ExitCode::kConfiguration, "give the shortcut layers after a '|'");
 }
 
-// "linear1.weight, linear2.weight, linear3.weight output"
+// "linear1.weight 8+4+4, linear2.weight, linear3.weight output"
 std::string matrices_of(const std::string& text, int classes) {
   std::string all;
   for (const TensorInfo& tensor : build_graph(text, {4, 1, 1}, classes).parameters) {
     if (tensor.shape.size() < 2 || tensor.name.starts_with("embed")) continue;
     all += (all.empty() ? "" : ", ") + tensor.name + (tensor.is_output ? " output" : "");
+    for (std::size_t i = 0; i < tensor.parts.size(); ++i) all += (i == 0 ? " " : "+") + std::to_string(tensor.parts[i]);
   }
   return all;
 }
@@ -244,6 +245,18 @@ TEST(Matrices, tell_the_output_which_a_tied_one_is_not) {
     EXPECT_EQ(matrices_of(hidden + "tied_output", classes), "linear1.weight, linear2.weight");
     EXPECT_EQ(matrices_of(hidden + "linear classes", classes), "linear1.weight, linear2.weight, linear3.weight output");
   }
+}
+
+TEST(Matrices, tell_the_columns_of_queries_keys_values_and_gates) {
+  EXPECT_EQ(matrices_of("embedding 8; residual(linear 16; rotary 2 groups 1; attention 2 groups 1; linear 8); "
+                        "residual(linear 24; attention 2; dropout 0.1; linear 8); residual(linear 10; dropout 0.1; "
+                        "gated silu; linear 8); linear classes",
+                        9),
+            "linear1.weight 8+4+4, linear2.weight, linear3.weight 8+8+8, linear4.weight, linear5.weight 5+5, "
+            "linear6.weight, linear7.weight output");
+  EXPECT_EQ(matrices_of("embedding 8; residual(linear 8; residual(gelu); gated silu; linear 8); tied_output", 9),
+            "linear1.weight, linear2.weight")
+      << "a sum is not the output of one matrix";
 }
 
 double flops_of(const std::string& specification, ImageShape input, int classes) {

@@ -11,6 +11,7 @@ import torch
 from torch.nn import functional
 
 TOLERANCE = 1e-4  # relative to the largest number that is compared
+RATE, DECAY = 1e-3, 0.1
 
 
 class File:
@@ -90,9 +91,46 @@ def forward(tensors, tokens, heads, groups, kind):
     return functional.linear(layers.norm(x), tensors["embed1.weight"])
 
 
-def train(tensors, tokens, labels, steps, model):
+def orthogonal(x):
+    x = x / (x.norm() + 1e-7)
+    for _ in range(5):
+        a = x @ x.T
+        x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+    return x
+
+
+class Muon:
+    """torch.optim.Muon(adjust_lr_fn="match_rms_adamw") in float32, for matrices as in Hugging Face's Llama."""
+
+    def __init__(self, tensors, heads, groups, kind):
+        self.matrices, self.velocities = [], []
+        for name in (name for name in tensors if name.startswith("linear") and name.endswith("weight")):
+            number, rows = int(name[len("linear"):-len(".weight")]), tensors[name].shape[0]
+            parts = [rows]
+            if number % 4 == 1:
+                width = rows // (heads + 2 * groups)
+                parts = [heads * width, groups * width, groups * width]
+            elif number % 4 == 3 and kind == "llama":
+                parts = 2 * [rows // 2]
+            self.matrices.append((tensors[name], parts))
+            self.velocities.append(torch.zeros_like(tensors[name]))
+
+    @torch.no_grad()
+    def step(self):
+        for (matrix, parts), velocity in zip(self.matrices, self.velocities):
+            velocity.mul_(0.95).add_(matrix.grad)
+            directions = (matrix.grad + 0.95 * velocity).split(parts)
+            step = torch.cat([0.2 * max(each.shape) ** 0.5 * orthogonal(each) for each in directions])
+            matrix -= RATE * (step + DECAY * matrix)
+            matrix.grad = None
+
+
+def train(tensors, tokens, labels, steps, rule, model):
     """Returns the loss of each step. Its mean divides by all labels, those without a loss included."""
-    optimizer = torch.optim.AdamW(tensors.values(), lr=1e-3, betas=(0.9, 0.999), eps=1e-5, weight_decay=0.1)
+    muon = Muon(tensors if rule == "muon" else {}, *model)
+    hidden = [id(matrix) for matrix, _ in muon.matrices]
+    rest = [tensor for tensor in tensors.values() if id(tensor) not in hidden]
+    optimizer = torch.optim.AdamW(rest, lr=RATE, betas=(0.9, 0.999), eps=1e-5, weight_decay=DECAY)
     losses = []
     for _ in range(steps):
         logits = forward(tensors, tokens, *model)
@@ -101,6 +139,7 @@ def train(tensors, tokens, labels, steps, model):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+        muon.step()
         losses.append(loss.detach())
     return torch.stack(losses)
 
@@ -120,8 +159,10 @@ def compare(path, *model):
     logits = file.take(header["samples"], header["positions"], header["vocabulary"])
     losses, after = file.take(header["steps"]), file.take_tensors()
     assert file.begin == len(file.values)
+    rule, steps = header["optimizer"], header["steps"]
     wrong = differs("logits", logits, forward(tensors, tokens, *model).detach())
-    wrong |= differs(f"losses of {header['steps']} steps", losses, train(tensors, tokens, labels, header["steps"], model))
+    found = train(tensors, tokens, labels, steps, rule, model)
+    wrong |= differs(f"losses of {steps} steps with {rule}", losses, found)
     return wrong | any([differs(name, after[name], tensor.detach()) for name, tensor in tensors.items()])
 
 

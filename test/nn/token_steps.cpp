@@ -1,4 +1,4 @@
-// token_steps MODEL POSITIONS VOCABULARY SAMPLES STEPS FILE: trains a model of text on one random batch with AdamW, and
+// token_steps MODEL POSITIONS VOCABULARY SAMPLES STEPS OPTIMIZER FILE: trains a model of text on one random batch, and
 // writes what test/nn/pytorch_tokens_test compares with PyTorch. FILE gets a line of JSON and then float32 values: each
 // tensor (PyTorch's layout) before training, the tokens, the labels, the logits before training, the loss of each step,
 // and each tensor after training.
@@ -34,17 +34,17 @@ class Output {
   std::ofstream file_;
 };
 
-std::unique_ptr<Optimizer> make_adamw(std::int64_t size, Device& device) {
+std::unique_ptr<Optimizer> make_optimizer(const std::string& name, const Model& model) {
   for (const OptimizerKind& kind : optimizer_kinds()) {
-    if (kind.name != "adamw") continue;
+    if (kind.name != name) continue;
     OptionValues values;
     for (const OptionSpec& option : kind.options) values.declare(option);
     values.set("weight-decay", "0.1", "test");
     // Larger than usual: the gradient of a key's bias is 0, and its rounding errors must not become steps.
     values.set("adam-epsilon", "1e-5", "test");
-    return kind.make({values, size, device});
+    return kind.make({values, model.parameter_size(), cpu_device(), model.parameters()});
   }
-  throw Error(ExitCode::kInternal, "this build has no adamw");
+  throw Error(ExitCode::kInternal, "this build has no " + name);
 }
 
 std::vector<float> logits_of(const Graph& graph, const TestModel& test, const Batch& batch) {
@@ -57,7 +57,7 @@ std::vector<float> logits_of(const Graph& graph, const TestModel& test, const Ba
 }
 
 void write(const std::string& model, const TokenBatch& data, int positions, int vocabulary, int steps,
-           const char* path) {
+           const std::string& rule, const char* path) {
   const std::string text = model_specification(model);
   const ImageShape input{positions, 1, 1};
   const Graph graph = build_graph(text, input, vocabulary);
@@ -69,12 +69,13 @@ void write(const std::string& model, const TokenBatch& data, int positions, int 
   header["positions"] = positions;
   header["vocabulary"] = vocabulary;
   header["steps"] = steps;
+  header["optimizer"] = rule;
   Output output(path, header);
   output.add(tensors, test.parameters);
   output.add(data.inputs);
   output.add({data.labels.begin(), data.labels.end()});
   output.add(logits_of(graph, test, data.batch));
-  const auto optimizer = make_adamw(test.model.parameter_size(), cpu_device());
+  const auto optimizer = make_optimizer(rule, test.model);
   std::vector<float> losses;
   for (int step = 0; step < steps; ++step) {
     const Score score = test.train(data.batch);
@@ -89,8 +90,8 @@ void write(const std::string& model, const TokenBatch& data, int positions, int 
 }  // namespace eave
 
 int main(int count, char** words) {
-  if (count != 7) return 64;
+  if (count != 8) return 64;
   const int positions = std::atoi(words[2]), vocabulary = std::atoi(words[3]);
   const eave::TokenBatch data(positions, vocabulary, std::atoi(words[4]));
-  eave::write(words[1], data, positions, vocabulary, std::atoi(words[5]), words[6]);
+  eave::write(words[1], data, positions, vocabulary, std::atoi(words[5]), words[6], words[7]);
 }

@@ -107,28 +107,53 @@ std::vector<float> in_arena(std::uint64_t stream) { return random_arena(kArena, 
 
 const Given kGiven = {{"weight-decay", "0.1"}, {"muon-momentum", "0.9"}};
 
-TEST(Muon, follows_its_formula_in_double_for_hidden_matrices_and_adamw_for_the_others) {
-  const auto muon = make_optimizer("muon", kGiven, kArena, kOfModel);
+// The columns of a row-major matrix from `first` on, or the place of those columns in it.
+struct Columns {
+  std::int64_t rows, all, first, count;
+  std::size_t at(std::int64_t row, std::int64_t column) const {
+    return static_cast<std::size_t>(row * all + first + column);
+  }
+};
+
+// One step of the matrix in these columns of a tensor, in double. `x`, `g` and `velocity` begin at the tensor.
+void step_in_double(const Columns& of, double rate, const float* g, double* velocity, double* x) {
+  Doubles direction;
+  for (std::int64_t i = 0; i < of.rows; ++i) {
+    for (std::int64_t j = 0; j < of.count; ++j) {
+      double& v = velocity[of.at(i, j)];
+      const double clipped = 0.5 * static_cast<double>(g[of.at(i, j)]);
+      v = 0.9 * v + clipped;
+      direction.push_back(clipped + 0.9 * v);
+    }
+  }
+  const Doubles o = orthogonal_in_double(direction, {of.rows, of.count});
+  const double scale = 0.2 * std::sqrt(static_cast<double>(std::max(of.rows, of.count)));
+  for (std::int64_t i = 0; i < of.rows; ++i) {
+    for (std::int64_t j = 0; j < of.count; ++j) {
+      double& value = x[of.at(i, j)];
+      value -= rate * (scale * o[static_cast<std::size_t>(i * of.count + j)] + 0.1 * value);
+    }
+  }
+}
+
+// The matrices at 48 and 96 of kOfModel, whose columns are cut into these parts.
+void expect_steps(const std::vector<TensorInfo>& tensors, const std::vector<std::int64_t>& first_parts) {
+  const auto muon = make_optimizer("muon", kGiven, kArena, tensors);
   const auto adamw = make_optimizer("adamw", {{"weight-decay", "0.1"}}, kArena);
   std::vector<float> x = in_arena(1), others = x;
   Doubles expected = as_doubles(x), velocity(kArena);
   for (std::uint64_t t = 0; t < 5; ++t) {
-    const std::vector<float> g = in_arena(100 * (t + 1));
+    std::vector<float> g = in_arena(100 * (t + 1));
+    for (std::size_t i = 48; i < 83; i += 7) g[i] *= 1e-3f;  // the first column hardly has a gradient
     const double rate = 0.01 + 0.005 * static_cast<double>(t);
     EXPECT_TRUE(muon->update(x, g, rate, {}, 0.5f)->get());
     adamw->update(others, g, rate, {}, 0.5f);
-    for (const Shape shape : {Shape{5, 7}, Shape{6, 4}}) {
-      const std::size_t begin = shape.rows == 5 ? 48 : 96, size = static_cast<std::size_t>(shape.rows * shape.columns);
-      Doubles direction(size);
-      for (std::size_t i = 0; i < size; ++i) {
-        const double clipped = 0.5 * g[begin + i];
-        velocity[begin + i] = 0.9 * velocity[begin + i] + clipped;
-        direction[i] = clipped + 0.9 * velocity[begin + i];
-      }
-      const Doubles o = orthogonal_in_double(direction, shape);
-      const double scale = 0.2 * std::sqrt(static_cast<double>(std::max(shape.rows, shape.columns)));
-      for (std::size_t i = 0; i < size; ++i) expected[begin + i] -= rate * (scale * o[i] + 0.1 * expected[begin + i]);
+    std::int64_t first = 0;
+    for (const std::int64_t columns : first_parts) {
+      step_in_double({5, 7, first, columns}, rate, &g[48], &velocity[48], &expected[48]);
+      first += columns;
     }
+    step_in_double({6, 4, 0, 4}, rate, &g[96], &velocity[96], &expected[96]);
   }
   for (std::size_t i = 0; i < kArena; ++i) {
     if ((i >= 48 && i < 83) || (i >= 96 && i < 120)) {
@@ -140,14 +165,24 @@ TEST(Muon, follows_its_formula_in_double_for_hidden_matrices_and_adamw_for_the_o
   }
 }
 
+TEST(Muon, follows_its_formula_in_double_for_hidden_matrices_and_adamw_for_the_others) { expect_steps(kOfModel, {7}); }
+
+TEST(Muon, makes_matrices_that_lie_side_by_side_orthogonal_one_by_one) {
+  std::vector<TensorInfo> tensors = kOfModel;
+  tensors[2].parts = {1, 4, 2};
+  expect_steps(tensors, {1, 4, 2});
+}
+
 TEST(Muon, counts_hidden_matrices_without_the_output) {
-  std::vector<TensorInfo> tied = kOfModel;
+  std::vector<TensorInfo> tied = kOfModel, parts = kOfModel;
   tied.back().is_output = false;
+  parts[2].parts = {3, 2, 2};
   const auto says = [](const std::vector<TensorInfo>& tensors, const std::string& text) {
     return make_optimizer("muon", {}, kArena, tensors)->equation().find(text) != std::string::npos;
   };
   EXPECT_TRUE(says(kOfModel, "hidden matrices, 2 with 59 parameters"));
   EXPECT_TRUE(says(tied, "hidden matrices, 3 with 99 parameters"));
+  EXPECT_TRUE(says(parts, "hidden matrices, 4 with 59 parameters"));
 }
 
 TEST(Muon, pulls_matrices_and_the_others_in_the_same_update) {

@@ -112,6 +112,7 @@ class LazyDevice : public Device {
   double norm(ConstSlice) override { return refuse(), 0; }
   double distance(ConstSlice, ConstSlice) override { return refuse(), 0; }
   std::shared_ptr<DeviceAnswer> all_finite(ConstSlice) override { return refuse(), nullptr; }
+  void copy_rows(const RowsCopy&, Slice, ConstSlice) override { refuse(); }
   void multiply(const MatrixProduct&, ConstSlice, ConstSlice, Slice) override { refuse(); }
   std::shared_ptr<DeviceAnswer> run(const FlatPass&) override { return refuse(), nullptr; }
 

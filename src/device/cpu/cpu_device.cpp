@@ -50,6 +50,11 @@ class CpuDevice final : public Device {
   std::unique_ptr<CopyQueue> make_copy_queue() override { return std::make_unique<CpuCopies>(); }
 
   void copy(Slice into, ConstSlice from) override { flat::copy(into, from); }
+  void copy_rows(const RowsCopy& shape, Slice into, ConstSlice from) override {
+    EAVE_CHECK(shape.fits(into, from), "matrices of the wrong sizes");
+    for (std::int64_t row = 0; row < shape.rows; ++row)
+      std::copy_n(from.data() + row * shape.from_row, shape.columns, into.data() + row * shape.into_row);
+  }
   void fill(Slice values, float value) override { flat::fill(values, value); }
   void scale(Slice values, float factor) override { flat::scale(values, factor); }
   void add_scaled(Slice into, float factor, ConstSlice from) override { flat::add_scaled(into, factor, from); }

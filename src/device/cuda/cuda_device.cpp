@@ -255,4 +255,13 @@ void CudaDevice::copy(Slice into, ConstSlice from) {
   EAVE_CUDA(cudaMemcpyAsync(into.data(), from.data(), bytes_of(from), cudaMemcpyDeviceToDevice, stream()));
 }
 
+void CudaDevice::copy_rows(const RowsCopy& shape, Slice into, ConstSlice from) {
+  EAVE_CHECK(shape.fits(into, from), "matrices of the wrong sizes");
+  change(into);
+  const auto bytes = [](std::int64_t values) { return static_cast<std::size_t>(values) * sizeof(float); };
+  EAVE_CUDA(cudaMemcpy2DAsync(into.data(), bytes(shape.into_row), from.data(), bytes(shape.from_row),
+                              bytes(shape.columns), static_cast<std::size_t>(shape.rows), cudaMemcpyDeviceToDevice,
+                              stream()));
+}
+
 }  // namespace eave::cuda

@@ -62,6 +62,7 @@ class CudaDevice final : public Device, public CollectiveDevice {
   std::unique_ptr<CopyQueue> make_copy_queue() override;
 
   void copy(Slice into, ConstSlice from) override;
+  void copy_rows(const RowsCopy& shape, Slice into, ConstSlice from) override;
   void fill(Slice values, float value) override;
   void scale(Slice values, float factor) override;
   void add_scaled(Slice into, float factor, ConstSlice from) override;

@@ -34,7 +34,7 @@ std::unique_ptr<Layer> make_gated(const LayerContext& context) {
     planned.rows = samples * pixels;
     return compute.plan(planned);
   };
-  return make_unary_layer({context.text.text(), output, plan});
+  return make_unary_layer({context.text.text(), output, plan, false, {}, {output.channels, output.channels}});
 }
 
 }  // namespace

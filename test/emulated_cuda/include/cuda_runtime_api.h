@@ -127,6 +127,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 cudaError_t cudaMemcpy(void* into, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void* into, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpy2DAsync(void* into, std::size_t into_row, const void* from, std::size_t from_row,
+                              std::size_t bytes, std::size_t rows, cudaMemcpyKind kind, cudaStream_t stream = nullptr);
 cudaError_t cudaMemset(void* into, int value, std::size_t bytes);
 cudaError_t cudaMemsetAsync(void* into, int value, std::size_t bytes, cudaStream_t stream = nullptr);
 
