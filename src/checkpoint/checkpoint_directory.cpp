@@ -125,6 +125,7 @@ void remove_old_checkpoints(const OutputFolder& directory, std::int64_t newest, 
   std::vector<std::int64_t> steps = committed_steps(directory.path());
   std::ranges::reverse(steps);
   for (const std::int64_t step : steps) {
+    if (!is_directory_itself(checkpoint_path(directory.path(), step))) continue;
     const bool is_later = step > newest, is_multiple = keep_every > 0 && step % keep_every == 0;
     if (!is_later && (++seen <= kept || is_multiple)) continue;
     remove_checkpoint(directory, step, calls);

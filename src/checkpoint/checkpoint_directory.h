@@ -27,7 +27,8 @@ void commit_checkpoint(const OutputFolder& directory, const Manifest& manifest, 
 
 // Call after the commit of `newest`. Keeps the newest `kept` checkpoints, and those after a multiple of `keep_every`
 // steps (0: none). Removes all others, and those of steps after `newest`: an earlier run wrote them, and this run
-// passed them over when it resumed. A checkpoint that cannot be removed stays.
+// passed them over when it resumed. A checkpoint that cannot be removed
+// stays, and so does a symbolic link.
 void remove_old_checkpoints(const OutputFolder& directory, std::int64_t newest, std::int64_t kept,
                             std::int64_t keep_every, FileCalls& calls);
 // A run may end while it replaces a checkpoint of the same step, when neither the old nor the new one has the name.

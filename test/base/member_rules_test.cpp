@@ -52,7 +52,7 @@ TEST(MemberRules, want_options_that_can_be_listed_and_kept) {
   };
   EXPECT_EQ(fault("a", "a text", {"a", "b"}), "");
   EXPECT_EQ(fault_of_option_named(std::string(64, 'a')), "");
-  EXPECT_NE(fault_of_option_named(std::string(65, 'a')).find("at most 64 letters"), std::string::npos);
+  EXPECT_NE(fault_of_option_named(std::string(65, 'a')).find("at most 64 characters"), std::string::npos);
   for (const std::string help : {"", "two\nlines", "\x1b[31mred"})
     EXPECT_EQ(fault("a", help), "the help of option --my-text is not one line of printable text");
   for (const std::string text : {"two\nlines", "\x1b[31mred"})

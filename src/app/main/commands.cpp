@@ -115,8 +115,10 @@ std::string help_in_format(const OptionValues& values) {
 int help_command(const std::vector<std::string>& words, const char* const* environment) {
   const bool is_of_command = !words.empty() && !words.front().starts_with("-");
   const auto command = std::ranges::find(kCommands, is_of_command ? words.front() : "help", &NamedCommand::name);
+  // EAVE_PLUGIN is for the commands: a shell's profile and eave's own build call `help --format` whatever it says.
+  const char* const without_variables[] = {nullptr};
   if (!words.empty() && command != kCommands.end() && takes_plugins(*command)) {
-    if (const int code = load_plugins(words, environment); code != 0) return code;
+    if (const int code = load_plugins(words, is_of_command ? environment : without_variables); code != 0) return code;
   }
   const CommandLine line = help_command_line();
   std::string text;

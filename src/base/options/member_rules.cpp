@@ -49,7 +49,7 @@ std::string fault_of_option(const OptionSpec& option) {
   if (!is_name(option.name, "-"))
     return "the name of option '" + option.name +
            "' is not made of lower-case letters, digits and -, beginning with a letter, such as my-rate, in at most " +
-           std::to_string(kLongestName) + " letters";
+           std::to_string(kLongestName) + " characters";
   if (option.help.empty() || !is_line(option.help))
     return "the help of option --" + option.name + " is not one line of printable text";
   if (!is_line(option.default_text))
@@ -63,9 +63,8 @@ std::string fault_of_option(const OptionSpec& option) {
 std::string fault_of_name(const std::string& name) {
   if (is_name(name, "-_")) return "";
   return "a name is made of lower-case letters, digits, - and _, and begins with a letter, such as soft-sync; it has "
-         "at "
-         "most " +
-         std::to_string(kLongestName) + " letters";
+         "at most " +
+         std::to_string(kLongestName) + " characters";
 }
 
 std::string fault_of_summary(const std::string& summary) {

@@ -68,15 +68,16 @@ std::string& opened_path() {
 
 // No exception leaves dlopen, so one in a static constructor ends the process.
 [[noreturn]] void end_of_opening() {
-  std::string why = "it is no std::exception";
+  std::string why = "calls std::terminate";
   try {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::exception& error) {
-    why = error.what();
+    why = std::string("throws an exception: ") + error.what();
   } catch (...) {
+    why = "throws an exception: it is no std::exception";
   }
-  const std::string text = "plug-in " + opened_path() + ": a static constructor throws an exception: " + why +
-                           "; tell whoever wrote the plug-in";
+  const std::string text =
+      "plug-in " + opened_path() + ": a static constructor " + why + "; tell whoever wrote the plug-in";
   std::fprintf(stderr, "eave: %s\n", printable(text).c_str());
   std::_Exit(static_cast<int>(ExitCode::kInternal));
 }

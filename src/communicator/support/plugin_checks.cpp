@@ -71,9 +71,10 @@ void check_pull(const Pull& pull, std::size_t parameters) {
 void check_micro_batches(int count, int ranks) {
   if (count == 0) return;
   const int of_rank = count / ranks;
-  if (count > 0 && count % ranks == 0 && std::has_single_bit(static_cast<unsigned>(of_rank))) return;
+  const bool is_even = count > 0 && count % ranks == 0 && std::has_single_bit(static_cast<unsigned>(of_rank));
+  if (is_even && std::has_single_bit(static_cast<unsigned>(ranks))) return;
   refuse("it returns " + std::to_string(count) + "; with " + count_text(ranks, "rank") +
-         ", return 0, or a number of parts that gives each rank 1, 2, 4, 8 ... of them");
+         ", return 0, or with 1, 2, 4, 8 ... ranks a number of parts that gives each rank 1, 2, 4, 8 ... of them");
 }
 
 void check_costs(const CommunicatorCosts& costs) {
@@ -99,7 +100,7 @@ void refuse_unfit_slice(const std::string& name, const std::string& slice_name, 
 void StateSizes::check(const std::vector<Slice>& state) {
   if (is_known_ && state.size() != sizes_.size())
     refuse("it returns " + count_text(std::ssize(state), "slice") + ", and returned " + std::to_string(sizes_.size()) +
-           " before; always return the same slices, also before begin()");
+           " before; their number is fixed when begin() returns");
   sizes_.resize(state.size());
   for (std::size_t i = 0; i < state.size(); ++i) {
     if (is_fixed_ && state[i].size() != sizes_[i])

@@ -31,7 +31,11 @@ class StateSizes {
  public:
   // The slices may be empty before Communicator::begin. Throws Error(kInternal).
   void check(const std::vector<Slice>& state);
-  void begin() { has_begun_ = true; }  // Communicator::begin has returned
+  // Communicator::begin has returned. It may have changed the slices.
+  void begin() {
+    has_begun_ = true;
+    is_known_ = false;
+  }
   bool has_begun() const { return has_begun_; }
 
  private:

@@ -18,19 +18,21 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPackedEndings[] = {".gz", ".xz", ".zst", ".bz2", ".lz4", ".z", ".zip"};
 constexpr const char* kWriteBin = "write its tokens as numpy's uint16 with tofile";
 
-// Whether the name has one of the words "val", "valid", "validation" and "test": val.bin, fineweb_val_000000.bin.
-bool is_test_name(const std::string& name) {
+// Whether the name has one of these words between other characters than letters: val.bin, fineweb_val_000000.bin.
+bool has_word(const std::string& name, std::initializer_list<std::string_view> words) {
   std::string word;
-  for (const char letter : name + ".") {
+  for (const char letter : lower_case(name) + ".") {
     if (std::isalpha(static_cast<unsigned char>(letter)) != 0) {
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+      word += letter;
       continue;
     }
-    if (word == "val" || word == "valid" || word == "validation" || word == "test") return true;
+    if (std::ranges::find(words, word) != words.end()) return true;
     word.clear();
   }
   return false;
 }
+
+bool is_test_name(const std::string& name) { return has_word(name, {"val", "valid", "validation", "test"}); }
 
 TokenNames list_folder(const fs::path& folder) {
   TokenNames found{.folder = folder};
@@ -38,7 +40,7 @@ TokenNames list_folder(const fs::path& folder) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with('.')) {
       found.others.push_back(name);
-    } else if (entry.is_directory()) {
+    } else if (std::error_code unknown; entry.is_directory(unknown)) {
       found.others.push_back(name + "/");
     } else {
       const bool is_bin = lower_case(name).ends_with(".bin");
@@ -49,20 +51,24 @@ TokenNames list_folder(const fs::path& folder) {
   return found;
 }
 
-// The name of the .bin file that this entry is another form of, packed or written by numpy.save; "" if it is none.
+// The name of the .bin file that this entry is another form of, packed or written by numpy.save; "" if it is none. An
+// array may be something else, such as the places of documents. So it counts only if it is named like a part.
 std::string bin_name_of(const std::string& name) {
   const std::string ending = lower_case(fs::path(name).extension().string()), stem = fs::path(name).stem().string();
-  if (ending == ".npy") return stem + ".bin";
+  if (name.starts_with('.')) return "";
+  if (ending == ".npy") return is_test_name(stem) || has_word(stem, {"train"}) ? stem + ".bin" : "";
   const bool is_packed = std::ranges::find(kPackedEndings, ending) != std::end(kPackedEndings);
   return is_packed && lower_case(stem).ends_with(".bin") ? stem : "";
 }
 
 // Else a part of the tokens would be missed.
 void require_no_other_form(const TokenNames& names) {
+  const auto is_among = [](const std::vector<std::string>& files, const std::string& bin) {
+    return std::ranges::find(files, lower_case(bin), lower_case) != files.end();
+  };
   for (const std::string& name : names.others) {
     const std::string bin = bin_name_of(name);
-    if (bin.empty() || std::ranges::binary_search(names.train, bin) || std::ranges::binary_search(names.test, bin))
-      continue;
+    if (bin.empty() || is_among(names.train, bin) || is_among(names.test, bin)) continue;
     const std::string what = describe_content(content_kind_of(names.folder / name), kWriteBin);
     throw Error(ExitCode::kBadData, (names.folder / name).string() + " stands beside .bin files, and there is no " +
                                         bin + "; " + (what.empty() ? kWriteBin : what) + ", or move it elsewhere");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <ranges>
 #include <system_error>
 #include <utility>
@@ -340,12 +341,18 @@ bool holds_checkpoints(const OutputFolder& run) {
 }
 
 std::int64_t recorded_steps(const fs::path& run) {
-  if (!holds_run(run)) return 0;
+  constexpr std::string_view kType = R"({"type":"step",)", kStep = R"("step":)";
   std::int64_t steps = 0;
-  LineReader lines(run / kMetrics);
-  for (std::string_view text; lines.next(text);) {
-    const Json line = parse_json_or_discard(text);
-    if (line.is_object() && line.value("type", "") == "step") steps = std::max(steps, line.value("step", steps));
+  try {
+    LineReader lines(run / kMetrics);
+    for (std::string_view line; lines.next(line);) {
+      const std::size_t at = line.starts_with(kType) ? line.find(kStep, kType.size() - 1) : line.npos;
+      std::int64_t step = 0;
+      if (at != line.npos) std::from_chars(line.data() + at + kStep.size(), line.data() + line.size(), step);
+      steps = std::max(steps, step);
+    }
+  } catch (const Error&) {
+    // A file that is missing or damaged has no more.
   }
   return steps;
 }

@@ -76,7 +76,7 @@ struct KeptRecord {
   std::int64_t missing = 0;                    // step lines, with KeptLines::last_step
 };
 
-// The largest step that metrics.jsonl holds of any rank; 0 if it holds none, or is missing.
+// The largest step that metrics.jsonl holds of any rank, up to where it is damaged; 0 if it holds none, or is missing.
 std::int64_t recorded_steps(const std::filesystem::path& run);
 
 // Prepares a run's directory for a resume, so that each step appears once in metrics.jsonl. It cuts the lines of later

@@ -99,7 +99,10 @@ TEST_F(Tokens, that_are_packed_or_of_numpy_beside_bin_files_are_refused) {
   expect("train_1.bin.gz", gzip(tokens), "there is no train_1.bin; it is a gzip file: unpack it with gunzip, or move");
   expect("train_1.BIN.XZ", {0xfd, '7', 'z', 'X', 'Z', 0}, "no train_1.BIN; it is an xz file: unpack it with xz -d");
   expect("train_1.npy", {0x93, 'N', 'U', 'M', 'P', 'Y'}, "it is an array of NumPy (.npy): write its tokens as numpy's");
-  for (const char* name : {"train_0.bin.gz", "train_0.npy", "input.txt.gz"}) add(name, gzip(tokens));
+  fs::create_symlink("loop", place() / "loop");
+  for (const char* name :
+       {"Train_0.bin.gz", "train_0.npy", "input.txt.gz", "offsets.npy", ".cache.bin.gz", "._train.npy"})
+    add(name, gzip(tokens));
   EXPECT_EQ(open(kSmall).train->classes(), 1000) << "their tokens are in train_0.bin, or they are something else";
 }
 

@@ -43,7 +43,8 @@ TEST(PluginOfProgram, is_taken_from_the_environment_and_stands_in_the_help) {
   for (const std::string shell : {"bash", "zsh", "fish"}) {
     const Ended known = place.eave("help --format " + shell + " --plugin " + kSignVote);
     expect_parts(known.output, {"sign-vote", "vote-scale"});
-    EXPECT_EQ(place.eave("help --format " + shell, {0, "EAVE_PLUGIN=" + kSignVote}).output, known.output);
+    EXPECT_EQ(place.eave("help --format " + shell, {0, "EAVE_PLUGIN=missing.so"}).output,
+              place.eave("help --format " + shell).output);
   }
   expect_end(66, place.eave("help --format bash --plugin missing.so"), {"missing.so", "cannot be opened"});
   expect_end(0, place.eave("help", {0, "EAVE_PLUGIN=missing.so"}));

@@ -169,6 +169,12 @@ TEST(ResumeAuto, begins_anew_where_a_run_was_cut_short_before_its_first_checkpoi
       0, place.eave(words),
       {"the run begins anew, because there is no checkpoint in run/checkpoint. The 7 steps that it had recorded"});
   EXPECT_EQ(place.read("run/model.safetensors"), model);
+  std::filesystem::remove_all(place.path() / "run/checkpoint");
+  std::filesystem::remove(place.path() / "run/summary.json");
+  const std::string lines = place.read("run/metrics.jsonl");
+  place.write("run/metrics.jsonl",
+              lines.substr(0, lines.find("\"end\"") - 8) + "{\"type\":\"step\",\"step\":null}\n{\"type\":1}\n");
+  expect_told(0, place.eave(words), {"The 7 steps that it had recorded"});
   for (const char* file : {"run/metrics.jsonl", "run/summary.json"}) std::filesystem::remove(place.path() / file);
   expect_told(66, place.eave(words), {"run/metrics.jsonl is missing", "--overwrite"});
 }
@@ -189,7 +195,12 @@ TEST(Resumption, names_checkpoints_that_are_links) {
   expect_told(0, place.eave(words), {"passed over", "step-000007: it is a symbolic link"});
   std::filesystem::remove(place.path() / "run/summary.json");
   std::filesystem::remove_all(place.path() / "step-000007");
-  for (const char* step : {"step-000004", "step-000006", "step-000007"}) move_and_link(step);
+  move_and_link("step-000004");
+  expect_told(0, place.eave(quick(std::string(kTwo) + "--resume auto --epochs 2 --keep 1")), {"checkpoint"});
+  EXPECT_TRUE(std::filesystem::is_symlink(place.path() / "run/checkpoint/step-000004")) << "it is the user's own";
+  std::filesystem::remove(place.path() / "run/summary.json");
+  for (const auto& each : std::filesystem::directory_iterator(place.path() / "run/checkpoint"))
+    if (!each.is_symlink()) move_and_link(each.path().filename());
   expect_told(65, place.eave(words),
               {"no checkpoint in run/checkpoint is whole", "step-000004: it is a symbolic link"});
   EXPECT_TRUE(std::filesystem::is_directory(place.path() / "step-000004"));
