@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping, Optional
 from ._averager import Averager
 from ._error import USAGE, Error
 from ._library import EXCHANGES_TOGETHER, MOVES_PARAMETERS, WANTS_LOSS
-from ._ranks import start, text_of_first_rank
+from ._ranks import start, sum_over_ranks, text_of_first_rank
 
 if TYPE_CHECKING:
     import torch
@@ -22,9 +22,9 @@ _NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "SLURM_NTASKS"
 
 
 def start_alone() -> None:
-    """Collective. Joins the ranks as start() does, and then takes the launcher's variables out of the environment. By
-    them Accelerate and Lightning would set up ranks of their own, and average gradients a second time. Call it before
-    accelerate.Accelerator(); the callbacks for trainers call it themselves."""
+    """Collective. Joins the ranks as start() does, and then takes the launcher's variables out of the environment. If
+    these variables stayed, Accelerate and Lightning would start ranks of their own and average gradients twice. Call it
+    before accelerate.Accelerator(); the callbacks for trainers call it themselves."""
     start()
     for name in [name for name in os.environ if name in _NAMES or name.startswith(_LAUNCHERS)]:
         del os.environ[name]
@@ -38,6 +38,7 @@ class AveragerOfTrainer:
         self._method, self._options = communicator, options
         self._averager: Optional[Averager] = None
         self._open = contextlib.ExitStack()  # what ends with the training
+        self._shares_metrics = False
 
     @property
     def averager(self) -> Averager:
@@ -50,16 +51,20 @@ class AveragerOfTrainer:
         """Collective. Closes the averager. A training does so when it ends, also by an exception."""
         self._open.close()
 
-    def _begin(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, scaler: Any) -> Averager:
+    def _begin(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, scaler: Any, follows_metrics: bool) -> Averager:
+        """Collective. `follows_metrics`: something on this rank decides by metrics, such as early stopping."""
         self.close()
         _refuse_scaler(scaler)
         self._averager = self._open.enter_context(Averager(model, optimizer, self._method, **self._options))
         self._open.enter_context(_stepping(self._averager, optimizer))
+        together = self._averager._has(EXCHANGES_TOGETHER)
+        self._shares_metrics = together and sum_over_ranks([float(follows_metrics)]) != [0.0]
         return self._averager
 
     def _decides_together(self) -> bool:
-        """Whether a training is under way in which all ranks come to the same step together."""
-        return bool(self._averager and self._averager._handle and self._averager._has(EXCHANGES_TOGETHER))
+        """Whether a training is under way in which all ranks follow rank 0's metrics, which needs equally many evaluations
+        on all of them. If nothing follows metrics, some ranks may evaluate alone."""
+        return bool(self._averager and self._averager._handle and self._shares_metrics)
 
     def _average(self) -> None:
         """Collective, before gradients are clipped. A method that moves the parameters itself has no averaged gradient,

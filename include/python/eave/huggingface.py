@@ -6,19 +6,20 @@
     Trainer(model, arguments, train_dataset=data.shard(eave.size(), eave.rank()), callbacks=[averaging]).train()
 
 Afterwards the model is the consensus, equal on all ranks: trainer.save_model() and trainer.evaluate() use it. During
-training each rank evaluates its own replica. If all ranks exchange together, schedulers and early stopping follow rank 0's
-numbers on all ranks. Only rank 0 logs. If gradients are averaged, each label token has the same weight, whichever rank has
-it. A checkpoint of the Trainer has rank 0's replica, and the callback adds the averager's state in its folder `eave`. So
+training each rank evaluates its own replica. If all ranks exchange together, EarlyStoppingCallback and ReduceLROnPlateau
+follow rank 0's metrics on all ranks, which then must evaluate equally often. Only rank 0 logs. If gradients are averaged,
+each label token has the same weight on every rank. A checkpoint of the Trainer has rank 0's replica, and the callback adds the averager's state in its folder `eave`. So
 train(resume_from_checkpoint=True) goes on with all of it, also after SIGUSR1, which lets all ranks save and leave with code
 75. include/examples/own_trainer.py is a whole program.
 """
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 from typing import Any, Iterator, Optional
 
-from transformers import TrainerCallback
+from transformers import EarlyStoppingCallback, TrainerCallback
 
 from ._error import USAGE, Error
 from ._huggingface_trainer import standing_in
@@ -29,30 +30,36 @@ from ._trainer_libraries import AveragerOfTrainer, numbers_of_first_rank
 
 
 class AveragerCallback(AveragerOfTrainer, TrainerCallback):
-    """Takes the words of eave.Averager. Make it before TrainingArguments."""
+    """Takes the arguments of eave.Averager. Make it before TrainingArguments."""
 
     _is_told = False  # of the training by Trainer.train()
 
     def on_init_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if args.world_size > 1:
-            raise Error(USAGE, "TrainingArguments was made before the AveragerCallback, and has set up ranks of its own: "
-                               "make the AveragerCallback first", is_shared=True)
-        args.distributed_state.process_index = args.distributed_state.local_process_index = rank()
-        state.is_world_process_zero = state.is_local_process_zero = rank() == 0
+        _number_ranks(args, state)
 
     @contextlib.contextmanager
     def _training(self, trainer: Any, resumed: Any) -> Iterator[None]:
         """The context of trainer.train(resumed)."""
+        # add_callback() calls no on_init_end, and another TrainingArguments numbers all ranks 0.
+        _number_ranks(trainer.args, trainer.state)
+        # Otherwise Accelerate lets rank 0 alone read a dataset without a length.
+        trainer.accelerator.dataloader_config.dispatch_batches = False
         self._resumed, self._is_told = resumed, True
-        with standing_in(trainer, self), self._open:
-            yield
+        self._stops_early = any(isinstance(each, EarlyStoppingCallback) for each in trainer.callback_handler.callbacks)
+        try:
+            with standing_in(trainer, self), self._open:
+                yield
+        finally:
+            self._is_told = False
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, *, model: Any, optimizer: Any, **_: Any) -> None:
+    def on_train_begin(self, args: Any, state: Any, control: Any, *, model: Any, optimizer: Any, lr_scheduler: Any,
+                       **_: Any) -> None:
         if not self._is_told:
             raise Error(USAGE, "this Trainer's train() does not call transformers.Trainer.train(), in which the AveragerCallback "
                                "averages gradients before they are clipped: let it call super().train()", is_shared=True)
         _refuse_best(args)
-        self._begin(model, getattr(optimizer, "optimizer", optimizer), getattr(optimizer, "scaler", None))
+        follows_metrics = self._stops_early or "metrics" in inspect.signature(type(lr_scheduler).step).parameters
+        self._begin(model, getattr(optimizer, "optimizer", optimizer), getattr(optimizer, "scaler", None), follows_metrics)
         # The Trainer of every rank would write its random numbers to the same file. This leaves out that part.
         self._saves = not args.save_only_model
         self._open.callback(setattr, args, "save_only_model", not self._saves)
@@ -60,7 +67,7 @@ class AveragerCallback(AveragerOfTrainer, TrainerCallback):
         self._random: Optional[RandomNumbers] = None
         self._leaves = False
         if state.global_step > 0:
-            self._go_on(self._resumed if isinstance(self._resumed, str) else _folder(args, state))
+            self._go_on(_folder(args, state) if self._resumed in (None, True) else os.fspath(self._resumed))
 
     def _go_on(self, folder: str) -> None:
         extra = self.averager.load(os.path.join(folder, "eave"))
@@ -105,6 +112,15 @@ class AveragerCallback(AveragerOfTrainer, TrainerCallback):
 
     def on_train_end(self, args: Any, state: Any, control: Any, *, model: Any, **_: Any) -> None:
         self._end(model)
+
+
+def _number_ranks(args: Any, state: Any) -> None:
+    """Tells the Trainer which rank this is, so that rank 0 alone writes."""
+    if args.world_size > 1:
+        raise Error(USAGE, "TrainingArguments was made before the AveragerCallback, and has set up ranks of its own: "
+                           "make the AveragerCallback first", is_shared=True)
+    args.distributed_state.process_index = args.distributed_state.local_process_index = rank()
+    state.is_world_process_zero = state.is_local_process_zero = rank() == 0
 
 
 def _folder(args: Any, state: Any) -> str:

@@ -6,8 +6,8 @@
             enable_progress_bar=first).fit(module, DataLoader(part_of(eave.rank())))
 
 The number of steps must be the same on all ranks. Afterwards the module is the consensus, equal on all ranks. During
-training each rank validates its own replica. If all ranks exchange together, early stopping and ReduceLROnPlateau follow
-rank 0's metrics on all ranks. Only rank 0 keeps callbacks that write checkpoints. include/examples/own_lightning.py is a
+training each rank validates its own replica. If all ranks exchange together, EarlyStopping and ReduceLROnPlateau follow
+rank 0's metrics on all ranks, which then must have equally many epochs and validations. Only rank 0 keeps callbacks that write checkpoints. include/examples/own_lightning.py is a
 whole program.
 """
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ._trainer_libraries import AveragerOfTrainer, numbers_of_first_rank
 
 
 class AveragerCallback(AveragerOfTrainer, Callback):
-    """Takes the words of eave.Averager. Make it before the Trainer. For automatic optimization with one optimizer."""
+    """Takes the arguments of eave.Averager. Make it before the Trainer. For automatic optimization with one optimizer."""
 
     def __init__(self, communicator: Optional[str] = None, **options: Any) -> None:
         super().__init__(communicator, **options)
@@ -41,7 +41,7 @@ class AveragerCallback(AveragerOfTrainer, Callback):
         if not pl_module.automatic_optimization or len(trainer.optimizers) != 1:
             raise Error(USAGE, "AveragerCallback is for automatic optimization with one optimizer: make one of several, with a "
                                "parameter group for each, or write a loop of your own with an eave.Averager", is_shared=True)
-        self._begin(pl_module, trainer.optimizers[0], getattr(trainer.precision_plugin, "scaler", None))
+        self._begin(pl_module, trainer.optimizers[0], getattr(trainer.precision_plugin, "scaler", None), _follows_metrics(trainer))
         if trainer.ckpt_path and rank() == 0 and not self.averager._has(AVERAGES_GRADIENTS):
             print(f"eave: warning: ckpt_path has the replica of rank 0 alone: {self.averager._name} begins anew from it, and the "
                   "other replicas and the center are lost; in a loop of your own averager.save() keeps them", file=sys.stderr)
@@ -68,3 +68,8 @@ class AveragerCallback(AveragerOfTrainer, Callback):
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         self._open.__exit__(type(exception), exception, exception.__traceback__)
+
+
+def _follows_metrics(trainer: Any) -> bool:
+    return (any(isinstance(each, EarlyStopping) for each in trainer.callbacks)
+            or any(each.reduce_on_plateau for each in trainer.lr_scheduler_configs))
