@@ -1,6 +1,7 @@
 """A rank of which Lightning's Trainer must not do something of its own: lightning_ranks_job.py DIR MODE
 
 stops        rank 1 would lower its rate and stop earlier than rank 0, and write checkpoints
+alone        rank 0 alone validates, and has one epoch less
 interrupted  a training ends by an exception that the program catches, and the next one goes on
 outside      the optimizer has a parameter that the module has not
 manual       the module steps two optimizers itself, which is refused
@@ -42,20 +43,26 @@ class Line(lightning.pytorch.LightningModule):
             return [torch.optim.SGD([each], lr=0.1) for each in (self.weight, outside)]
         optimizer = torch.optim.SGD([self.weight, outside], lr=0.1)
         scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, mode="max", patience=0)
+        if mode == "alone":
+            return optimizer
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "monitor": "score"}}
 
 
-def loader():
-    return torch.utils.data.DataLoader(torch.randn(4, 1, generator=torch.Generator().manual_seed(eave.rank())))
+def loader(count=4):
+    return torch.utils.data.DataLoader(torch.randn(count, 1, generator=torch.Generator().manual_seed(eave.rank())))
 
 
 stopping = [EarlyStopping("score", mode="max", patience=2), ModelCheckpoint(folder, save_last=True)] if mode == "stops" else []
-trainer = lightning.pytorch.Trainer(max_epochs=6 if stopping else 1, devices=1, accelerator="cpu",
+length = {"max_steps": 8} if mode == "alone" else {"max_epochs": 6 if stopping else 1}
+trainer = lightning.pytorch.Trainer(**length, devices=1, accelerator="cpu",
                                     callbacks=[*stopping, averaging], enable_checkpointing=bool(stopping), logger=False,
                                     enable_progress_bar=False, default_root_dir=folder, num_sanity_val_steps=0)
 module = Line()
 try:
-    trainer.fit(module, loader(), loader())
+    if mode == "alone":
+        trainer.fit(module, loader(8 if eave.rank() == 0 else 4), loader() if eave.rank() == 0 else None)
+    else:
+        trainer.fit(module, loader(), loader())
 except ValueError:
     trainer.fit(module, loader(), loader())
 print(f"\nweight {module.weight.item()!r} outside {outside.item()!r} steps {trainer.global_step} "
