@@ -22,6 +22,8 @@ with eave.Averager(model, optimizer if sys.argv[1] == "given" else optimizer.opt
         with accelerator.accumulate(model):
             accelerator.backward(model(batch).square().mean())
             if accelerator.sync_gradients:
+                averager.average_gradients()
+                accelerator.clip_grad_norm_(model.parameters(), 1.0)
                 averager.step()
                 optimizer.zero_grad()
     with averager.consensus():
