@@ -31,7 +31,7 @@ def start_alone() -> None:
 
 
 class AveragerOfTrainer:
-    """What a callback has whatever its library is: the averager of the training that is under way."""
+    """The part of a callback that is the same for each library: the averager of the current training."""
 
     def __init__(self, communicator: Optional[str] = None, **options: Any) -> None:
         start_alone()

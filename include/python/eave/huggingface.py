@@ -8,9 +8,9 @@
 Afterwards the model is the consensus, equal on all ranks: trainer.save_model() and trainer.evaluate() use it. During
 training each rank evaluates its own replica. If all ranks exchange together, EarlyStoppingCallback and ReduceLROnPlateau
 follow rank 0's metrics on all ranks, which then must evaluate equally often. Only rank 0 logs. If gradients are averaged,
-each label token has the same weight on every rank. A checkpoint of the Trainer has rank 0's replica, and the callback adds the averager's state in its folder `eave`. So
-train(resume_from_checkpoint=True) goes on with all of it, also after SIGUSR1, which lets all ranks save and leave with code
-75. include/examples/own_trainer.py is a whole program.
+each label token has the same weight on every rank. A checkpoint of the Trainer has rank 0's replica, and the callback
+adds the averager's state in its folder `eave`. So train(resume_from_checkpoint=True) goes on with all of it, also after
+SIGUSR1, which lets all ranks save and leave with code 75. include/examples/own_trainer.py is a whole program.
 """
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ std::string pack(const RankReport& report, const std::vector<StepRecord>& record
 RankReport report_in(const std::string& packed);
 std::vector<StepRecord> records_in(const std::string& packed);
 
-// Of all ranks, which may take steps independently. `own_samples`: those that each rank has counted for itself.
+// Totals over all ranks. `own_samples` are those that ranks have counted for themselves, because they take steps
+// independently; `samples` include them.
 struct RankTotals {
   explicit RankTotals(const std::vector<RankReport>& reports);
   // Collective: rank 0's become those of all ranks.

@@ -77,5 +77,20 @@ TEST(FullDisk, leaves_nothing_of_an_export_that_failed_and_names_the_limit) {
   EXPECT_EQ(place.eave(quick("--run-dir other")).code, 0) << "the same again, without the limit";
 }
 
+// A limit on the size of files stands in for a full disk. The model fits, but no checkpoint does.
+TEST(RequiredCheckpoint, on_a_full_disk_ends_the_run_with_74_and_else_it_warns) {
+  const Place place;
+  const auto train = [&](const std::string& more) {
+    return place.run(
+        "sh -c 'ulimit -f 60; exec \"$@\"' sh " + program() + " " +
+        quick("--transport threads --ranks 2 --run-dir run --checkpoint-every 2 --log-every 100 --overwrite " + more +
+              "--model \"flatten; dense 64; dense classes\""));
+  };
+  expect_told(74, train(""), {"could not be written", "run/checkpoint", "training goes on", "test accuracy"});
+  EXPECT_TRUE(std::filesystem::exists(place.path() / "run/summary.json"));
+  expect_told(74, train("--require-checkpoint "), {"could not be written", "run/checkpoint"});
+  EXPECT_FALSE(std::filesystem::exists(place.path() / "run/summary.json"));
+}
+
 }  // namespace
 }  // namespace eave

@@ -383,46 +383,5 @@ TEST(Checkpoints, of_a_run_that_goes_on_are_gone_on_from_though_it_had_ended_bef
   expect_told(0, place.eave(longer), {"nothing is left to do"});
 }
 
-TEST(Rollback, ends_with_the_bits_of_a_run_without_the_fault) {
-  const Place place;
-  const std::string words = "train" + std::string(kQuick) + kTwo + "--epochs 10 --checkpoint-every 4 --overwrite ";
-  expect_told(0, place.eave(words));
-  const std::string expected = place.read("run/model.safetensors");
-  const std::string faulty = words + "--on-nonfinite rollback --inject-fault ";
-  expect_told(0, place.eave(faulty + "1:30:nan-gradient"),
-              {"step 30 is not finite", "back to the checkpoint of step 2", "went back to a checkpoint 1 time"});
-  EXPECT_EQ(place.read("run/model.safetensors"), expected);
-  EXPECT_EQ(json_in(place, "run/summary.json").at("rollbacks"), 1);
-  expect_told(76, place.eave(faulty + "1:1:nan-loss"), {"there is no checkpoint to go back to"});
-}
-
-TEST(Rollback, ends_a_run_that_comes_to_the_same_again) {
-  const Place place;
-  expect_told(
-      76,
-      place.eave(quick(std::string(kTwo) + "--model \"dense 16; relu; dense 16; dense classes\" --epochs 20 --lr 2 "
-                                           "--checkpoint-every 2 --on-nonfinite rollback")),
-      {"back to the checkpoint", "once, and diverged again"});
-}
-
-TEST(Rollback, needs_checkpoints) {
-  const Place place;
-  expect_told(64, place.eave("train --on-nonfinite rollback"), {"--run-dir"});
-}
-
-// A limit on the size of files stands in for a full disk. The model fits, but no checkpoint does.
-TEST(RequiredCheckpoint, on_a_full_disk_ends_the_run_with_74_and_else_it_warns) {
-  const Place place;
-  const auto train = [&](const std::string& more) {
-    return place.run("sh -c 'ulimit -f 60; exec \"$@\"' sh " + program() + " " +
-                     quick(std::string(kTwo) + "--checkpoint-every 2 --log-every 100 --overwrite " + more +
-                           "--model \"flatten; dense 64; dense classes\""));
-  };
-  expect_told(74, train(""), {"could not be written", "run/checkpoint", "training goes on", "test accuracy"});
-  EXPECT_TRUE(std::filesystem::exists(place.path() / "run/summary.json"));
-  expect_told(74, train("--require-checkpoint "), {"could not be written", "run/checkpoint"});
-  EXPECT_FALSE(std::filesystem::exists(place.path() / "run/summary.json"));
-}
-
 }  // namespace
 }  // namespace eave

@@ -1,5 +1,8 @@
-// Tests that a non-finite loss ends the run, on every rank and with every codec.
+// Tests that a non-finite loss ends the run, on every rank and with every codec, or that the run goes back to a
+// checkpoint.
 #include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
 
 #include "test/program/expectations.h"
 
@@ -97,6 +100,36 @@ TEST(Divergence, leaves_the_steps_until_then_in_the_metrics) {
   expect_end(76, place.eave(quick("--lr 500000 --transport threads --ranks 2 --on-nonfinite abort --run-dir run")));
   const std::string metrics = place.read("run/metrics.jsonl");
   expect_parts(metrics, {"\"type\":\"step\",\"rank\":1,\"step\":1,"});
+}
+
+constexpr const char* kTwoThatMayRollBack = "--transport threads --ranks 2 --run-dir run ";
+
+TEST(Rollback, ends_with_the_bits_of_a_run_without_the_fault) {
+  const Place place;
+  const std::string words =
+      "train" + std::string(kQuick) + kTwoThatMayRollBack + "--epochs 10 --checkpoint-every 4 --overwrite ";
+  expect_told(0, place.eave(words));
+  const std::string expected = place.read("run/model.safetensors");
+  const std::string faulty = words + "--on-nonfinite rollback --inject-fault ";
+  expect_told(0, place.eave(faulty + "1:30:nan-gradient"),
+              {"step 30 is not finite", "back to the checkpoint of step 2", "went back to a checkpoint 1 time"});
+  EXPECT_EQ(place.read("run/model.safetensors"), expected);
+  EXPECT_EQ(json_in(place, "run/summary.json").at("rollbacks"), 1);
+  expect_told(76, place.eave(faulty + "1:1:nan-loss"), {"there is no checkpoint to go back to"});
+}
+
+TEST(Rollback, ends_a_run_that_comes_to_the_same_again) {
+  const Place place;
+  expect_told(76,
+              place.eave(quick(std::string(kTwoThatMayRollBack) +
+                               "--model \"dense 16; relu; dense 16; dense classes\" --epochs 20 --lr 2 "
+                               "--checkpoint-every 2 --on-nonfinite rollback")),
+              {"back to the checkpoint", "once, and diverged again"});
+}
+
+TEST(Rollback, needs_checkpoints) {
+  const Place place;
+  expect_told(64, place.eave("train --on-nonfinite rollback"), {"--run-dir"});
 }
 
 }  // namespace
