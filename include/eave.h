@@ -72,10 +72,10 @@ int eave_interface(void);
  * --help`. If the program calls MPI_Init itself, it must ask for MPI_THREAD_MULTIPLE and call MPI_Finalize after
  * eave_stop. If eave_start calls MPI_Init and that fails, MPI ends the process. If the launcher started more ranks than
  * find each other (as torchrun does without EAVE_MEET), each of them would train alone. Then eave_start returns 69 on
- * all of them after a second. If MPI has begun by then, it instead prints the message once for the job and ends the
- * process, as it does if the program has called MPI_Finalize before. If ranks do not meet by TCP, the message is
- * printed too. Ranks wait for each other for at most EAVE_LIMIT_STEP in the environment (default 10min), until
- * limit-step of eave_open sets another limit. */
+ * all of them after a second. If MPI has begun by then, it prints the message once for the job and ends the process
+ * instead. It does the same if the program has already called MPI_Finalize. If the ranks fail to meet over TCP,
+ * eave_start also prints the message that it returns. Ranks wait for each other for at most EAVE_LIMIT_STEP in the
+ * environment (default 10min), until limit-step of eave_open sets another limit. */
 int eave_start(const char* transport);
 int eave_rank(void); /* from 0; -1 before eave_start */
 int eave_size(void); /* number of ranks; 0 before eave_start */
@@ -141,8 +141,8 @@ int eave_change_rate(eave_averager* averager, double learning_rate);
  * of any value, and takes part with weight 0. When the data of all ranks has ended, `begins` becomes 0 on all of them,
  * and no step has begun. Otherwise it becomes 1, and the step goes on as after eave_begin_step. All ranks begin all
  * their steps by this function until then. If ranks take steps independently (easgd-async), a rank without data waits
- * for the other ranks. If it has taken no step since the last consensus, it goes through one with weight 0 before,
- * which is not counted (eave_steps). `numbers` are `count` numbers, the same on all ranks with samples; the first one
+ * for the other ranks. If that rank has taken no step since the last consensus, it first takes one step with weight 0,
+ * which eave_steps does not count. `numbers` are `count` numbers, the same on all ranks with samples; the first one
  * is the learning rate. A rank without samples gets those of the ranks with samples, because its own schedule does not
  * go on. */
 int eave_begin_joined_step(eave_averager* averager, int64_t samples, double* numbers, size_t count, int* begins);

@@ -159,8 +159,8 @@ class Communicator {
   // Called after after_update. The slices that are equal on all ranks now, bit by bit, whatever their data; empty if
   // there are none. All ranks return the same slices. The call does not wait, so the result of an exchange in flight
   // is not in them. Override it if the method has CommunicatorTraits::exchanges_together: otherwise eave cannot compare
-  // the replicas. It may also be called between `make` and begin(), and must then return at least one slice, which may
-  // be empty.
+  // the replicas. eave may call it between `make` and begin(), to learn whether the method has such slices. Then it
+  // must return at least one, which may be of size 0.
   virtual std::vector<Slice> replicated() { return {}; }
   // For methods with CommunicatorTraits::exchanges_together. The step that started an exchange for which the ranks have
   // not waited yet, or nullopt if there is none. A rank that now waits for another collective would wait for that
@@ -225,8 +225,8 @@ double share_replica(Transport& transport, const ReplicaView& replica);
 struct CommunicatorTraits {
   ExchangePattern exchanges = ExchangePattern::kBlockingSums;  // how ranks exchange values while they train
   bool averages_gradients = false;  // a step uses the batches of all ranks, so the learning rate may scale with them
-  // consensus() is not this replica's own parameters. True for each of eave's methods but `allreduce`, also for those
-  // without a center.
+  // consensus() may differ from this replica's own parameters. Despite the name, methods without a center have it too;
+  // only `allreduce` does not.
   bool has_center = false;
   // reset_to_center may be called: the next exchange starts from the consensus too.
   bool resets_to_center = false;

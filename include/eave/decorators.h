@@ -62,8 +62,8 @@ std::unique_ptr<Transport> make_shaped_transport(Transport& inner, LinkShape sha
 enum class NcclUse { kRequired, kWherePossible };
 std::unique_ptr<Transport> make_nccl_transport(Transport& inner, NcclUse use,
                                                std::function<void(const std::string&)> warn = {});
-// Whether GPUs exchange by NCCL where possible: if the user asked for the transport "auto" and that chose `transport`,
-// one of processes. A transport that the user named is used as it is.
+// Whether GPUs exchange by NCCL if they can: if the user asked for the transport "auto", and eave then chose
+// `transport` between processes, such as mpi or tcp. A transport that the user named is used as it is.
 bool tries_nccl(const std::string& asked_for, const std::string& transport);
 
 }  // namespace eave

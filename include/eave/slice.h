@@ -22,8 +22,8 @@ struct TensorInfo {
   std::int64_t offset = 0;  // in floats
   std::int64_t size = 0;    // in floats, without padding
   bool is_output = false;   // the matrix that gives the model's outputs
-  // Several matrices may lie side by side in one, as those of queries, keys and values: the columns of each. Empty:
-  // one.
+  // The columns of each matrix, if several lie side by side in this tensor, such as those of queries, keys and values.
+  // Empty if the tensor is one matrix.
   std::vector<std::int64_t> parts = {};
 };
 

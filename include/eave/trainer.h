@@ -153,9 +153,9 @@ struct TrainingEvents {
   std::function<void(const Straggler&)> straggler;
   // On rank 0 only: a checkpoint could not be written, or replicas were repaired.
   std::function<void(const std::string&)> warning;
-  // On rank 0 only: before any rank writes its part of a checkpoint, from another thread before the checkpoint is
-  // committed, and before the files of one that failed are removed. Throws Error if the directory is not the run's any
-  // more. The checkpoint then fails, and nothing is removed.
+  // Called on rank 0 only, at three points: before any rank writes its part of a checkpoint, before the checkpoint is
+  // committed (from another thread), and before the files of one that failed are removed. Throws Error if the directory
+  // is not the run's any more. The checkpoint then fails, and nothing is removed.
   std::function<void()> require_directory;
   // On rank 0 only, from another thread, before a checkpoint is committed. It must write everything reported so far to
   // the disk, so that no checkpoint is ahead of the records. Returns "", or why it could not.
