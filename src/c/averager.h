@@ -122,9 +122,10 @@ class Averager {
   ExchangeReport exchanges() const { return communicator_->report(); }
   int ranks() const { return workers_; }
   std::string device_name() const { return replica_.device->name(); }
-  // The options in force with the hash of the method's plug-in, and the options that somebody gave, as names and texts.
-  std::vector<std::pair<std::string, std::string>> settings() const;
+  // The options that somebody gave, with the hash of the method's plug-in, and the method's options that nobody gave:
+  // names and texts.
   std::vector<std::pair<std::string, std::string>> given_settings() const;
+  std::vector<std::pair<std::string, std::string>> default_settings() const { return options_.defaults_of_method(); }
 
   // The observer is not owned, and there is one at a time; nullptr: none. It is told when this object ends.
   void observe(StepObserver* observer) { observer_ = observer; }

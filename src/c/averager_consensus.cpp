@@ -66,17 +66,10 @@ double Averager::distance_from(ConstSlice center) {
   return length > 0 ? std::sqrt(difference / length) : 0;
 }
 
-std::vector<std::pair<std::string, std::string>> Averager::settings() const {
+std::vector<std::pair<std::string, std::string>> Averager::given_settings() const {
   std::vector<std::pair<std::string, std::string>> settings = options_.settings();
   if (options_.plugin) settings.emplace_back("plugin-file", options_.plugin->file_hash);
   return settings;
-}
-
-std::vector<std::pair<std::string, std::string>> Averager::given_settings() const {
-  std::vector<std::pair<std::string, std::string>> given;
-  for (const auto& setting : options_.settings())
-    if (options_.values.given(setting.first)) given.push_back(setting);
-  return given;
 }
 
 // Ranks may take different numbers of steps if no rank waits for another: with async-order=free, or if the method

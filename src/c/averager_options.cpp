@@ -240,6 +240,17 @@ std::vector<std::pair<std::string, std::string>> AveragerOptions::settings() con
   return settings;
 }
 
+std::vector<std::pair<std::string, std::string>> AveragerOptions::defaults_of_method() const {
+  Given defaults;
+  const auto add = [&](const OptionSpec& option) {
+    const bool is_in_force = values.entries().contains(option.name) && values.has(option.name);
+    if (is_in_force && !values.given(option.name)) defaults.emplace_back(option.name, values.text(option.name));
+  };
+  for (const OptionSpec& option : kind->options) add(option);
+  add(compression_option());
+  return defaults;
+}
+
 AveragerOptions parse_averager_options(const std::string& options) {
   const Given given = parse(options);
   AveragerOptions parsed;

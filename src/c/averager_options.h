@@ -18,8 +18,10 @@ struct AveragerOptions {
   const CommunicatorKind* kind = nullptr;
   OptionValues values;
   std::optional<Plugin> plugin;  // that brought the method; nullopt: the method is eave's own
-  // As CommunicatorContext::settings.
+  // As CommunicatorContext::settings: those that somebody gave.
   std::vector<std::pair<std::string, std::string>> settings() const;
+  // The method's options that nobody gave and that have a default: names and texts.
+  std::vector<std::pair<std::string, std::string>> defaults_of_method() const;
 };
 
 // `options`: words "name=value" with spaces between them. Throws Error(kUsage) if an option is unknown, contradicts

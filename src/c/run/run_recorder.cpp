@@ -122,7 +122,7 @@ RunRecorder::RunRecorder(Transport& transport, Averager& averager, const std::st
   agree(transport, [&] {
     if (averager.is_observed())
       throw Error(ExitCode::kUsage, "another run records this averager; close that one first");
-    settings_ = parse_run_settings(settings, averager.given_settings(), averager.settings());
+    settings_ = parse_run_settings(settings, averager.given_settings(), averager.default_settings());
   });
   const std::vector<std::string> steps = transport.gather(std::to_string(averager.steps()));
   let_first_judge(transport, [&] {

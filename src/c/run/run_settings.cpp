@@ -62,7 +62,12 @@ void add_options(Config& config, const AveragerSettings& given, const AveragerSe
       refuse_setting(name + "=" + found->second + ", but the averager has " + name + "=" + text + ": leave it out");
     config[name] = text;
   }
-  for (const auto& [name, text] : defaults) config.emplace(name, text);
+  for (const auto& [name, text] : defaults) {
+    const auto [found, is_new] = config.emplace(name, text);
+    if (is_new || found->second == text) continue;
+    config["config-" + name] = found->second;
+    found->second = text;
+  }
   // `eave train` has these names for them.
   if (const std::string steps = setting_in(config, "steps", "0"); steps != "0") config.emplace("max-steps", steps);
   config.erase("steps");

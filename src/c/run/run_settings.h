@@ -24,9 +24,9 @@ struct RunSettings {
 
 using AveragerSettings = std::vector<std::pair<std::string, std::string>>;
 
-// `text`: the settings of eave_run_open. `given`: the averager's options that somebody gave; `defaults`: all its
-// options. Throws Error(kUsage) if a line has no name, comes twice, contradicts an option of the averager, or if a
-// number is none.
+// `text`: the settings of eave_run_open. `given`: the averager's options that somebody gave; `defaults`: its method's
+// other options. A setting that has another value than a default becomes config-NAME. Throws Error(kUsage) if a line
+// has no name, comes twice, contradicts a given option, or if a number is none.
 RunSettings parse_run_settings(const std::string& text, const AveragerSettings& given,
                                const AveragerSettings& defaults);
 

@@ -132,8 +132,8 @@ std::string on_speedups(const Comparison& comparison) {
   }
   std::string text;
   for (const auto& [why, of_why] : batches)
-    text += (text.empty() ? "" : " ") + ("No speed-up is given for batch " + listed({of_why.begin(), of_why.end()})) +
-            ": " + why + ".";
+    text += (text.empty() ? "No speed-up is given" : " No speed-up is given") +
+            (of_why.contains("") ? "" : " for batch " + listed({of_why.begin(), of_why.end()})) + ": " + why + ".";
   return text;
 }
 

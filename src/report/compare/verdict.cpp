@@ -23,8 +23,10 @@ std::string counted(double count, const std::string& one) {
 }
 
 std::string place_text(const Variant& variant) {
-  return "With " + (variant.ranks == 1 ? "one rank and batch " : std::to_string(variant.ranks) + " ranks and batch ") +
-         number_text(variant.batch_per_rank) + (variant.ranks == 1 ? "" : " per rank") +
+  const std::string batch = variant.batch_per_rank > 0 ? " and batch " + number_text(variant.batch_per_rank) +
+                                                             (variant.ranks == 1 ? "" : " per rank")
+                                                       : "";  // not recorded
+  return "With " + (variant.ranks == 1 ? "one rank" : std::to_string(variant.ranks) + " ranks") + batch +
          (variant.place.empty() ? "" : " (" + variant.place + ")") + ", ";
 }
 
@@ -284,9 +286,10 @@ std::string one_rank_sentence(const Comparison& comparison, const Variant& like)
   if (!best) return "";
   const double score = best->accuracy->mean;
   const NumberStyle style = style_of(comparison.metric, score).showing({half_of(*best->accuracy)}, score);
-  return "One rank alone had " + test_score(comparison.metric, score, style) + " (" + best->method + ", batch " +
-         number_text(best->batch_per_rank) + ", " + samples_text(comparison, best->samples->mean) + " in " +
-         decimal_text(best->seconds->mean, 1) + " s, " + certainty(*best->accuracy, style) + ").";
+  return "One rank alone had " + test_score(comparison.metric, score, style) + " (" + best->method + ", " +
+         (best->batch_per_rank > 0 ? "batch " + number_text(best->batch_per_rank) + ", " : "") +
+         samples_text(comparison, best->samples->mean) + " in " + decimal_text(best->seconds->mean, 1) + " s, " +
+         certainty(*best->accuracy, style) + ").";
 }
 
 std::string lost_sentence(const Comparison& comparison, const Variant& like) {

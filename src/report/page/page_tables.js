@@ -7,7 +7,7 @@ const inParallel = (variant) => variant.ranks > 1;
 const kColumns = [
   {title: "Variant", value: (variant) => variant.name, text: true},
   {title: "Ranks", value: (variant) => variant.ranks},
-  {title: "Batch", under: "per rank", value: (variant) => variant.batch_per_rank},
+  {title: "Batch", under: "per rank", value: (variant) => variant.batch_per_rank, shown: batchOfRank},
   {title: "Learning", under: "rate", value: (variant) => variant.lr, shown: rateText, why: rateWhy},
   {title: "Runs", value: (variant) => (variant.runs || []).length, shown: runsText},
   estimateColumn("Test accuracy", "accuracy", "accuracy"),
@@ -42,6 +42,11 @@ function runsText(variant) {
   const count = (variant.runs || []).length, finished = variant.finished;
   const few = finished > 0 && variant.evaluations < 10 ? `, evaluated ${variant.evaluations}×` : "";
   return (finished === count ? String(count) : `${finished} of ${count}`) + few;
+}
+
+// A run of a program whose batch was not told has 0.
+function batchOfRank(variant) {
+  return variant.batch_per_rank > 0 ? String(variant.batch_per_rank) : "-";
 }
 
 // "0.1", "0.1 (edge)", "0.1 (edge of tau)": each edge begins with its option, as in "tau 16 is the largest of 3 tried".

@@ -134,7 +134,9 @@ function filterText(view) {
 
 function batchText(view) {
   const batch = view.batchChoices.length === 1 ? view.batchChoices[0] : view.batch;
-  return batch === "all" ? "" : `, batch ${batch} ${view.batchKind === "total_batch" ? "in total" : "per rank"}`;
+  return batch === "all" || batch === 0 ?
+      "" :
+      `, batch ${batch} ${view.batchKind === "total_batch" ? "in total" : "per rank"}`;
 }
 
 // Filters and legend in one bar, which stays in sight on a wide page.

@@ -64,7 +64,7 @@ std::vector<std::string> row_of(const Comparison& comparison, const Variant& var
   const std::string bound = variant.is_within ? "<= " : "";
   return {variant.method + (variant.place.empty() ? "" : " on " + variant.place),
           std::to_string(variant.ranks),
-          number_text(variant.batch_per_rank),
+          variant.batch_per_rank > 0 ? number_text(variant.batch_per_rank) : "-",  // not recorded
           learning_rate(variant),
           std::to_string(variant.finished.size()) + " of " + std::to_string(variant.runs.size()),
           or_nothing(variant.accuracy, [&](const Estimate& value) { return score_with_interval(metric, value); }),

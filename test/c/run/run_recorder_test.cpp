@@ -324,6 +324,26 @@ TEST(RunRecorder, refuses_settings_that_contradict_the_averager) {
             "settings of the run: config.json has a format of its own; give 'format=9' another name");
 }
 
+// Otherwise runs with the same period, one of which names it, would count as different methods.
+TEST(RunRecorder, records_options_of_the_method_that_nobody_gave) {
+  const TemporaryDirectory place;
+  on_ranks({"loopback", 1}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=easgd lr=0.1");
+    RunRecorder run(transport, rank.averager(), path_in(place), "order=x\nseed=7\ncompression=none\nwidth=3");
+    rank.step();
+    rank.consensus();
+    run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
+    run.close(transport);
+  });
+  const std::map<std::string, std::string> settings = read_run(path_in(place)).settings;
+  EXPECT_EQ(settings.at("tau"), "10");
+  EXPECT_EQ(settings.at("order"), "paper");
+  EXPECT_EQ(settings.at("config-order"), "x");
+  EXPECT_EQ(settings.at("seed"), "7");
+  EXPECT_EQ(settings.at("width"), "3");
+  EXPECT_FALSE(settings.contains("config-compression"));
+}
+
 TEST(RunRecorder, refuses_a_directory_that_holds_a_run) {
   const TemporaryDirectory place;
   EXPECT_NE(refusal(place, "batch=4", [](Transport&, RecordedRank& rank, RunRecorder&) { rank.step(5); })

@@ -70,6 +70,18 @@ TEST(Variants, on_other_machines_give_no_speedup) {
             "No speed-up is given for batch 10: the runs of one rank with the same batch per rank differ in threads.");
 }
 
+TEST(Variants, of_programs_that_told_no_batch_are_not_said_to_have_one) {
+  const MadeRuns place;
+  make_run(place, "a", {.ranks = 2, .accuracies = {0.5}});
+  make_run(place, "b", {.communicator = "easgd", .ranks = 2, .accuracies = {0.6}});
+  RunList list = read_made(place);
+  for (RunRecord& run : list.runs) run.settings.erase("batch");
+  const Comparison comparison = compare_runs(std::move(list), {});
+  EXPECT_EQ(comparison.notes.at(0),
+            "No speed-up is given: there is no finished run of one rank with the same batch per rank.");
+  EXPECT_TRUE(comparison.verdict.at(0).starts_with("With 2 ranks, ")) << comparison.verdict.at(0);
+}
+
 TEST(Variants, have_no_speedup_against_one_rank_that_was_slowed) {
   const MadeRuns place;
   make_run(place, "one", {.accuracies = {0.5}, .settings = {{"slow-rank", "0:4x"}}});
