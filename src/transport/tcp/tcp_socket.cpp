@@ -1,6 +1,7 @@
 #include "transport/tcp/tcp_socket.h"
 
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,13 +48,26 @@ tcp::resolver::results_type resolve(boost::asio::io_context& context, const TcpA
   return resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::numeric_service, error);
 }
 
-// Each message leaves at once. The connection is never a child process's.
+// Each message leaves at once. If the other host vanishes, an idle connection ends 90 s later, not after two hours:
+// some waits have no other limit. The kernel of a host answers for ranks that compute or are stopped. TCP_USER_TIMEOUT
+// would also end connections to stopped ranks, once their buffers are full.
+void set_options(int descriptor) {
+  const auto set = [&](int level, int option, int value) {
+    setsockopt(descriptor, level, option, &value, sizeof value);
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 30);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 6);
+}
+
+// The connection is never a child process's.
 Socket take_over(tcp::socket socket) {
   error_code ignored;
-  socket.set_option(tcp::no_delay(true), ignored);
-  socket.set_option(boost::asio::socket_base::keep_alive(true), ignored);
   socket.non_blocking(true, ignored);
   const int descriptor = socket.release(ignored);
+  set_options(descriptor);
   fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK);
   fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return Socket(descriptor);
@@ -153,9 +167,7 @@ TcpAddress address_of(const Socket& socket) { return address_of_endpoint(endpoin
 std::optional<Socket> accept_from(const Socket& listener) {
   const int descriptor = ::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (descriptor < 0) return std::nullopt;
-  const int on = 1;
-  setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  setsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  set_options(descriptor);
   return Socket(descriptor);
 }
 
