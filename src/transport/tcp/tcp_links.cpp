@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -36,6 +37,12 @@ bool await_any_of(std::vector<pollfd>& wanted, std::chrono::nanoseconds at_most)
   return ::ppoll(wanted.data(), wanted.size(), &limit, nullptr) > 0;
 }
 
+Socket open_event() {
+  const int descriptor = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (descriptor < 0) fail_to_open("an eventfd", errno);
+  return Socket(descriptor);
+}
+
 }  // namespace
 
 std::string describe_changed(const std::string& rank) {
@@ -45,11 +52,7 @@ std::string describe_changed(const std::string& rank) {
 }
 
 TcpLinks::TcpLinks(int rank, int size)
-    : rank_(rank),
-      size_(size),
-      links_(static_cast<std::size_t>(size)),
-      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      end_pause_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : rank_(rank), size_(size), links_(static_cast<std::size_t>(size)), wake_(open_event()), end_pause_(open_event()) {
   wanted_.reserve(links_.size() + 1);
   wanted_by_watch_.reserve(links_.size() + 1);
 }

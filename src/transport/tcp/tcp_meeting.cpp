@@ -338,6 +338,7 @@ class Meeting {
 }  // namespace
 
 MetRanks meet(const TcpMeeting& settings) {
+  if (settings.ranks > 1) raise_limit_of_files();
   Meeting meeting(settings);
   try {
     return meeting.run();

@@ -3,16 +3,21 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/system/system_error.hpp>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
+#include <system_error>
 
 #include "eave/check.h"
 
@@ -94,7 +99,36 @@ TcpAddress address_of_endpoint(const tcp::endpoint& endpoint) {
   return {endpoint.address().to_string(), endpoint.port()};
 }
 
+// Errors of accept(2) that are those of one connection, or say that there is none.
+bool concerns_one_connection(int error) {
+  constexpr std::array kThese = {EAGAIN,      EWOULDBLOCK, EINTR,  ECONNABORTED, EPROTO,     EPERM,       ENETDOWN,
+                                 ENOPROTOOPT, EHOSTDOWN,   ENONET, EHOSTUNREACH, EOPNOTSUPP, ENETUNREACH, ETIMEDOUT};
+  return std::ranges::find(kThese, error) != kThese.end();
+}
+
+// Then trying again is in vain.
+bool is_shortage_of_files(int error) { return error == EMFILE || error == ENFILE; }
+
 }  // namespace
+
+void fail_to_open(const std::string& what, int error) {
+  std::string text = "cannot open " + what + ": " + std::generic_category().message(error);
+  rlimit limit{};
+  if (error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
+    text += "; this process may have " + std::to_string(limit.rlim_cur) +
+            ", and each rank needs one for each other rank: raise the limit (`ulimit -n`)";
+  if (error == ENFILE) text += "; the whole host has no more (fs.file-max)";
+  throw Error(ExitCode::kResource, text);
+}
+
+void raise_limit_of_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t most = std::min<rlim_t>(limit.rlim_max, is_socket.size());
+  if (limit.rlim_cur >= most) return;
+  limit.rlim_cur = most;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 Socket::Socket(int descriptor) : descriptor_(descriptor) { note(descriptor, true); }
 
@@ -133,7 +167,7 @@ std::string text_of(const TcpAddress& address) {
   return (has_colons ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
-Socket listen_at(const TcpAddress& address) {
+Socket listen_at(const TcpAddress& address) try {
   boost::asio::io_context context;
   error_code error;
   for (const auto& each : resolve(context, address, error)) {
@@ -148,8 +182,11 @@ Socket listen_at(const TcpAddress& address) {
     Socket listener = listen_on(descriptor);
     return listener;
   }
+  if (is_shortage_of_files(error.value())) fail_to_open("a socket at " + text_of(address), error.value());
   throw Error(ExitCode::kUsage, "rank 0 cannot listen at " + text_of(address) + ": " + error.message() +
                                     "; give an address of rank 0's own host, and a port that is free there");
+} catch (const boost::system::system_error& error) {  // the context has descriptors of its own
+  fail_to_open("a socket at " + text_of(address), error.code().value());
 }
 
 Socket listen_on(int descriptor) {
@@ -166,12 +203,15 @@ TcpAddress address_of(const Socket& socket) { return address_of_endpoint(endpoin
 
 std::optional<Socket> accept_from(const Socket& listener) {
   const int descriptor = ::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-  if (descriptor < 0) return std::nullopt;
+  if (descriptor < 0) {
+    if (concerns_one_connection(errno)) return std::nullopt;
+    fail_to_open("a connection of another rank", errno);
+  }
   set_options(descriptor);
   return Socket(descriptor);
 }
 
-std::optional<Socket> connect_to(const TcpAddress& address, TcpClock::time_point deadline, std::string& why) {
+std::optional<Socket> connect_to(const TcpAddress& address, TcpClock::time_point deadline, std::string& why) try {
   boost::asio::io_context context;
   error_code error;
   const auto found = resolve(context, address, error);
@@ -182,8 +222,11 @@ std::optional<Socket> connect_to(const TcpAddress& address, TcpClock::time_point
     context.run_until(deadline);
   }
   if (!error) return take_over(std::move(socket));
+  if (is_shortage_of_files(error.value())) fail_to_open("a connection to " + text_of(address), error.value());
   why = error.message();
   return std::nullopt;
+} catch (const boost::system::system_error& error) {  // the context has descriptors of its own
+  fail_to_open("a connection to " + text_of(address), error.code().value());
 }
 
 }  // namespace eave

@@ -49,9 +49,16 @@ Socket listen_on(int descriptor);
 // The address to which a socket is bound.
 TcpAddress address_of(const Socket& socket);
 
-// nullopt: no connection is waiting.
+// Raises this process's soft limit of open files up to its hard one, which every process may do, but to no more than
+// 65536: a forked child leaves only sockets below that number to its parent, and some programs go through all numbers.
+void raise_limit_of_files();
+// Throws Error(kResource). `what` was to be opened; `error` is that of errno.
+[[noreturn]] void fail_to_open(const std::string& what, int error);
+
+// nullopt: no connection is waiting. Throws Error(kResource) if this process can open none.
 std::optional<Socket> accept_from(const Socket& listener);
-// One attempt. nullopt: it failed, for the reason that `why` then has.
+// One attempt. nullopt: it failed, for the reason that `why` then has. Throws Error(kResource) if this process can open
+// no connection.
 std::optional<Socket> connect_to(const TcpAddress& address, TcpClock::time_point deadline, std::string& why);
 
 }  // namespace eave
