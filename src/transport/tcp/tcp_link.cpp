@@ -174,7 +174,7 @@ bool TcpLinks::locked_begin_message(Link& link) {
 bool TcpLinks::locked_end_message(Link& link) {
   link.is_whole = true;
   if (!equal_in_constant_time(link.in_mac.end(), std::span(link.edge).first(kTag))) return false;
-  if (link.header.channel != 0) locked_end_pause();
+  if (link.header.channel != 0) locked_note_move();
   if (link.receive) {
     link.receive->is_done = true;
   } else if (link.buffered) {
@@ -243,7 +243,7 @@ void TcpLinks::locked_refuse(Link& link) {
 void TcpLinks::locked_lose(const EndedRank& lost) {
   if (!lost_) lost_ = lost;
   ::eventfd_write(wake_.descriptor(), 1);  // whichever thread has noticed it
-  locked_end_pause();
+  locked_note_move();
 }
 
 }  // namespace eave

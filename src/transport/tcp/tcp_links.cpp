@@ -195,6 +195,7 @@ void TcpLinks::pause(std::chrono::nanoseconds at_most) {
   {
     const std::lock_guard lock(*mutex_);
     if (locked_list(wanted_)) at_most = {};  // what has left may be what the caller waits for
+    if (std::exchange(has_moved_, false)) at_most = {};
     is_paused_ = at_most.count() > 0;
     is_near = is_paused_ && holds_sends_;
   }
@@ -209,6 +210,7 @@ void TcpLinks::pause(std::chrono::nanoseconds at_most) {
     const std::lock_guard lock(*mutex_);
     is_paused_ = false;
     if (is_any) locked_move(wanted_);
+    has_moved_ = false;
   }
   fail_if_lost();
 }
@@ -222,6 +224,11 @@ void TcpLinks::wake() noexcept { ::eventfd_write(end_pause_.descriptor(), 1); }
 
 void TcpLinks::locked_end_pause() noexcept {
   if (std::exchange(is_paused_, false)) wake();
+}
+
+void TcpLinks::locked_note_move() noexcept {
+  has_moved_ = true;
+  locked_end_pause();
 }
 
 void TcpLinks::fail_if_lost() {

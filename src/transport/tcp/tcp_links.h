@@ -118,6 +118,7 @@ class TcpLinks {
   void locked_lose(const EndedRank& lost);
   void locked_end_pause() noexcept;
   void locked_give_back(Link& link, Buffered* buffered);
+  void locked_note_move() noexcept;
   void locked_buffer_message(Link& link);
   void locked_forget_messages(Link& link);
   // Lists the events to wait for, and writes what has been held. Returns whether there was something.
@@ -142,6 +143,7 @@ class TcpLinks {
   bool holds_sends_ = false;
   bool is_paused_ = false;  // a thread waits in pause() and does not know what other threads have moved since
   int vain_looks_ = 0, without_looking_ = 0;  // of pause()
+  bool has_moved_ = false;  // a message has moved since the last pause(): the next one does not wait
   std::vector<pollfd> wanted_, wanted_by_watch_;
   Socket wake_, end_pause_;  // eventfds, which wake the watch thread and the one in pause()
 };
