@@ -40,7 +40,8 @@ void TcpLinks::locked_add_tag(Link& link, Message& message) {
   message.tag = link.out_mac.end();
 }
 
-void TcpLinks::locked_write(Link& link) {
+bool TcpLinks::locked_write(Link& link) {
+  bool has_left = false;
   link.held = 0;
   link.is_full = false;
   while (link.first && link.socket.is_open()) {
@@ -67,7 +68,7 @@ void TcpLinks::locked_write(Link& link) {
     if (sent < 0) {
       // If the peer has closed the connection, its last words may still be there to be read.
       if (errno != EAGAIN) link.first = link.last = nullptr;
-      return;
+      return has_left;
     }
     link.written += static_cast<std::size_t>(sent);
     while (link.first) {
@@ -78,10 +79,12 @@ void TcpLinks::locked_write(Link& link) {
       link.first = first->next;
       if (!link.first) link.last = nullptr;
       first->is_done = true;
+      has_left |= !first->is_word;
       if (first->is_word) free_messages_.push_back(first);
     }
-    if (link.is_full) return;
+    if (link.is_full) break;
   }
+  return has_left;
 }
 
 // One system call brings the rest of a message, its code, and the next header.

@@ -263,8 +263,11 @@ void TcpLinks::hear_last_words() {
 
 bool TcpLinks::take(ControlMessage& message, int& from) {
   const std::lock_guard lock(*mutex_);
-  for (const auto& link : links_)
+  for (const auto& link : links_) {
+    // This rank's own thread may compute for long, and other ranks may wait for words that met a full connection.
+    if (link && link->first && link->is_full && locked_write(*link)) locked_note_move();
     if (control_.empty() && link) locked_read(*link);
+  }
   if (control_.empty()) return false;
   std::tie(from, message) = control_.front();
   control_.pop_front();

@@ -107,7 +107,8 @@ class TcpLinks {
   void locked_queue(Link& link, Message* message);
   void locked_say(int to, int word, ConstBytes bytes);
   void locked_add_tag(Link& link, Message& message);
-  void locked_write(Link& link);
+  // Returns whether a message has left that somebody may wait for.
+  bool locked_write(Link& link);
   void locked_read(Link& link);
   bool locked_consume(Link& link, std::size_t got);
   bool locked_begin_message(Link& link);
@@ -117,8 +118,8 @@ class TcpLinks {
   void locked_refuse(Link& link);
   void locked_lose(const EndedRank& lost);
   void locked_end_pause() noexcept;
-  void locked_give_back(Link& link, Buffered* buffered);
   void locked_note_move() noexcept;
+  void locked_give_back(Link& link, Buffered* buffered);
   void locked_buffer_message(Link& link);
   void locked_forget_messages(Link& link);
   // Lists the events to wait for, and writes what has been held. Returns whether there was something.
@@ -142,8 +143,8 @@ class TcpLinks {
   bool is_parting_ = false;
   bool holds_sends_ = false;
   bool is_paused_ = false;  // a thread waits in pause() and does not know what other threads have moved since
-  int vain_looks_ = 0, without_looking_ = 0;  // of pause()
   bool has_moved_ = false;  // a message has moved since the last pause(): the next one does not wait
+  int vain_looks_ = 0, without_looking_ = 0;  // of pause()
   std::vector<pollfd> wanted_, wanted_by_watch_;
   Socket wake_, end_pause_;  // eventfds, which wake the watch thread and the one in pause()
 };
