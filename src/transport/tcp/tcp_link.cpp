@@ -122,12 +122,14 @@ void TcpLinks::locked_buffer_message(Link& link) {
 }
 
 // From now on, the link neither writes nor reads memory that belongs to messages. After an error some may be left, and
-// their memory is freed. If one has been sent in part, the connection ends: it cannot be completed.
+// their memory is freed. If one of them has its code already, the connection ends: it cannot be sent any more, perhaps
+// its beginning has left, and the other rank would find the codes of later messages wrong.
 void TcpLinks::locked_forget_messages(Link& link) {
   link.waiting.clear();
   for (Buffered* const each : link.unclaimed) each->taker = nullptr;
   if (std::exchange(link.receive, nullptr) && !link.is_whole) locked_buffer_message(link);
-  if (link.first && !link.first->is_word && link.written > 0) return locked_close(link);
+  for (const Message* each = link.first; each; each = each->next)
+    if (!each->is_word && each->has_tag) return locked_close(link);
   Message* each = std::exchange(link.first, nullptr);
   link.last = nullptr;
   while (each) {
