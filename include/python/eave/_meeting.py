@@ -6,6 +6,7 @@ import ipaddress
 import os
 import secrets
 import socket
+import threading
 from typing import Any, Iterator, Optional
 
 from ._library import job
@@ -23,22 +24,68 @@ def meeting(transport: str) -> Iterator[None]:
         yield
         return
     rank, size = os.environ["RANK"], os.environ["WORLD_SIZE"]
-    key = "meeting " + os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     if os.environ.get("GROUP_RANK") == "1" and os.environ.get("LOCAL_RANK") == "0":
-        store.set(f"{key} from", _way_to(_point_of_store()))
-    if rank == "0":
-        listener = _listener(store, f"{key} from")
-        host, port = listener.getsockname()[:2]
-        point = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        store.set(key, f"{point} {secrets.token_hex(32)}")
-        os.environ["EAVE_MEET_SOCKET"] = str(listener.detach())  # libeave.so takes it over
-    point, secret = store.get(key).decode().split()
-    os.environ.update(EAVE_MEET=point, EAVE_MEET_SECRET=secret, EAVE_MEET_RANK=f"{rank}/{size}")
+        store.set("from", _way_to(_point_of_store()))
     try:
-        yield
+        with _invitation(store, int(size)) if rank == "0" else _invited(store, rank) as invitation:
+            point, secret = invitation.split()
+            os.environ.update(EAVE_MEET=point, EAVE_MEET_SECRET=secret, EAVE_MEET_RANK=f"{rank}/{size}")
+            yield
     finally:
         for name in OWN:  # no child process is a rank
             os.environ.pop(name, None)
+
+
+# The store outlives the processes of a round, and nothing in a rank's environment says which round it belongs to:
+# TORCHELASTIC_RESTART_COUNT is one agent's. So each rank says hello with a random number of its own for each meeting,
+# and takes no answer but the one to this number.
+@contextlib.contextmanager
+def _invited(store: Any, rank: str) -> Iterator[str]:
+    """Rank 0's point and secret, for another rank."""
+    number = secrets.token_hex(16)
+    store.set(f"hello {rank}", number)
+    store.add("hellos", 1)  # now rank 0 looks at them
+    yield store.get(f"answer {number}").decode()
+
+
+@contextlib.contextmanager
+def _invitation(store: Any, size: int) -> Iterator[str]:
+    """Rank 0's point and secret. For the time of the block, a thread hands them to each rank that says hello, while
+    libeave.so waits for the ranks."""
+    listener = _listener(store)
+    host, port = listener.getsockname()[:2]
+    point = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    invitation = f"{point} {secrets.token_hex(32)}"
+    os.environ["EAVE_MEET_SOCKET"] = str(listener.detach())  # libeave.so takes it over
+    answered: set[str] = set()
+    all_have_come = threading.Event()
+    thread = threading.Thread(target=_answer, args=(store, size, invitation, answered, all_have_come), daemon=True)
+    thread.start()
+    try:
+        yield invitation
+    finally:
+        all_have_come.set()
+        thread.join(timeout=5)  # it waits longer only if the store does not answer
+        with contextlib.suppress(RuntimeError):
+            for number in () if thread.is_alive() else answered:
+                store.delete_key(f"answer {number}")
+
+
+def _answer(store: Any, size: int, invitation: str, answered: set[str], all_have_come: threading.Event) -> None:
+    """Some hellos may be those of a former round. They are answered too, and nobody reads that."""
+    seen = None
+    with contextlib.suppress(RuntimeError):  # the store has ended: libeave.so says which ranks have not come
+        while not all_have_come.wait(0 if seen is None else 0.05):
+            hellos = store.add("hellos", 0)
+            if hellos == seen:
+                continue
+            seen = hellos
+            for rank in range(1, size):
+                # The value if there is one, without waiting for it. Store.check came after PyTorch 2.0.
+                number = store.compare_set(f"hello {rank}", "none", "none").decode()
+                if number != "none" and number not in answered:
+                    store.set(f"answer {number}", invitation)
+                    answered.add(number)
 
 
 def _store() -> Optional[Any]:
@@ -72,15 +119,15 @@ def _way_to(point: tuple[str, int]) -> str:
         return str(way.getsockname()[0])
 
 
-def _listener(store: Any, other: str) -> socket.socket:
+def _listener(store: Any) -> socket.socket:
     """A socket on a free port of the address of this host at which the other ranks reach it: that of the store, or, if
     the store is elsewhere, the one from which this host reaches it. On Debian a host's own name may
     stand for 127.0.1.1. Then it is the address from which this host reaches another one, whose address the store has
-    under the key `other`."""
+    under the key `from`."""
     host, port = _point_of_store()
     is_alone = os.environ.get("LOCAL_WORLD_SIZE", os.environ["WORLD_SIZE"]) == os.environ["WORLD_SIZE"]
     if ipaddress.ip_address(host.partition("%")[0]).is_loopback and not is_alone:
-        host = _way_to((store.get(other).decode(), port))
+        host = _way_to((store.get("from").decode(), port))
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.bind((host, 0))
