@@ -35,7 +35,7 @@ int option_of(const Socket& socket, int level, int option) {
   return value;
 }
 
-TEST(TcpSocket, notices_within_two_minutes_that_the_other_host_has_vanished) {
+TEST(TcpSocket, notices_after_ten_minutes_that_the_other_host_has_vanished) {
   const Socket listener = listen_at({"127.0.0.1", 0});
   const Socket theirs = connected_to(listener);
   std::optional<Socket> mine;
@@ -44,7 +44,7 @@ TEST(TcpSocket, notices_within_two_minutes_that_the_other_host_has_vanished) {
     EXPECT_EQ(option_of(*each, SOL_SOCKET, SO_KEEPALIVE), 1);
     const int seconds = option_of(*each, IPPROTO_TCP, TCP_KEEPIDLE) +
                         option_of(*each, IPPROTO_TCP, TCP_KEEPINTVL) * option_of(*each, IPPROTO_TCP, TCP_KEEPCNT);
-    EXPECT_LE(seconds, 120);
+    EXPECT_EQ(seconds, 600);
     EXPECT_EQ(option_of(*each, IPPROTO_TCP, TCP_USER_TIMEOUT), 0) << "it would end connections to stopped ranks";
     EXPECT_EQ(option_of(*each, IPPROTO_TCP, TCP_NODELAY), 1);
   }

@@ -53,8 +53,9 @@ tcp::resolver::results_type resolve(boost::asio::io_context& context, const TcpA
   return resolver.resolve(address.host, std::to_string(address.port), tcp::resolver::numeric_service, error);
 }
 
-// Each message leaves at once. If the other host vanishes, an idle connection ends 90 s later, not after two hours:
-// some waits have no other limit. The kernel of a host answers for ranks that compute or are stopped. TCP_USER_TIMEOUT
+// Each message leaves at once. If the other host vanishes, an idle connection ends 10 minutes later (as long as
+// --limit-step, so that shorter outages of the network end nothing), not after two hours: some waits have no other
+// limit. The kernel of a host answers for ranks that compute or are stopped. TCP_USER_TIMEOUT
 // would also end connections to stopped ranks, once their buffers are full.
 void set_options(int descriptor) {
   const auto set = [&](int level, int option, int value) {
@@ -62,9 +63,9 @@ void set_options(int descriptor) {
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 30);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 10);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 6);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 60);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 30);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 18);
 }
 
 // The connection is never a child process's.
