@@ -91,7 +91,7 @@ class Averager {
   struct Former {
     TrainingProgress progress;
     int ranks = 0;
-    std::filesystem::path directory = {};
+    FixedPlace directory = {};
   };
   // nullopt: nothing has been restored.
   const std::optional<Former>& former() const { return former_; }
@@ -225,7 +225,7 @@ class Averager {
   Hash128 first_;                                // hash of the parameters that all ranks began with
   std::optional<Former> former_;
   std::string description_;
-  SaveLock save_lock_;  // of rank 0
+  SaveLock save_lock_{[this] { return former_ ? former_->directory : FixedPlace(); }};  // of rank 0
 };
 
 }  // namespace eave

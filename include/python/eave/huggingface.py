@@ -15,8 +15,10 @@ SIGUSR1, which lets all ranks save and leave with code 75. include/examples/own_
 from __future__ import annotations
 
 import contextlib
+import glob
 import inspect
 import os
+import shutil
 from typing import Any, Iterator, Optional
 
 from transformers import EarlyStoppingCallback, TrainerCallback
@@ -66,6 +68,7 @@ class AveragerCallback(AveragerOfTrainer, TrainerCallback):
         args.save_only_model = args.save_only_model or rank() > 0
         self._random: Optional[RandomNumbers] = None
         self._leaves = False
+        self._own: set[str] = set()  # folders with a state of this training
         if state.global_step > 0:
             self._go_on(_folder(args, state) if self._resumed in (None, True) else os.fspath(self._resumed))
 
@@ -77,6 +80,7 @@ class AveragerCallback(AveragerOfTrainer, TrainerCallback):
             raise Error(USAGE, f"resume_from_checkpoint: {folder} has no state of the averager in its folder 'eave', and the "
                                "Trainer's own has rank 0's replica alone: take a checkpoint that has it, or begin with a model "
                                "that from_pretrained has read", is_shared=True)
+        self._own.add(os.path.realpath(folder))
         restore(extra)
         self._random = RandomNumbers()  # before the first step the Trainer sets those of its own file, of one rank
 
@@ -107,8 +111,17 @@ class AveragerCallback(AveragerOfTrainer, TrainerCallback):
             return
         # If ranks take steps independently, other ranks may save after other steps, and only some of them because they leave.
         folder = text_of_first_rank(_folder(args, state))
+        self._remove_former(folder)
         self.averager.save(os.path.join(folder, "eave"), keep=1, **states_to_save())
         self._leaves = sum_over_ranks([self._is_leaving()]) != [0.0]
+
+    def _remove_former(self, folder: str) -> None:
+        """The Trainer has just replaced its checkpoint of an earlier training, so the averager's state beside it goes too."""
+        place = os.path.realpath(folder)
+        if rank() == 0 and place not in self._own:
+            for former in glob.glob(os.path.join(glob.escape(folder), "eave", "checkpoint", "step-*")):
+                shutil.rmtree(former, ignore_errors=True)
+        self._own.add(place)
 
     def on_train_end(self, args: Any, state: Any, control: Any, *, model: Any, **_: Any) -> None:
         self._end(model)

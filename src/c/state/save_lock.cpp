@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include "base/files/input_file.h"
+#include "base/files/output_file.h"
 #include "base/host.h"
+#include "checkpoint/checkpoint_directory.h"
 #include "eave/check.h"
 #include "report/record/run_directory.h"
 
@@ -30,7 +32,38 @@ std::unique_ptr<DirectoryLock> take(const fs::path& directory, std::chrono::seco
   return std::make_unique<DirectoryLock>(OutputFolder(directory), kRunLock, "save to " + directory.string(), patience);
 }
 
+[[noreturn]] void refuse_to_lose(const fs::path& checkpoints, std::int64_t newest, std::int64_t step) {
+  const auto name = [&](std::int64_t of) { return checkpoint_path("", of).string(); };
+  throw Error(ExitCode::kUsage,
+              "save to " + checkpoints.string() + ": it has " + name(newest) +
+                  ", which this averager has not loaded, and saving step " + std::to_string(step) +
+                  " would remove it; load it before the first step to go on from it, save to another directory, or "
+                  "remove " +
+                  (newest == step ? name(step) : name(step) + " and later ones"));
+}
+
 }  // namespace
+
+FixedPlace::FixedPlace(const fs::path& path) : path_(path) {
+  if (path.empty()) return;
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  if (error) return;
+  const fs::path real = fs::weakly_canonical(absolute, error);
+  path_ = error ? absolute : real;
+}
+
+void SaveLock::require_own(const fs::path& checkpoints, std::int64_t step) {
+  const fs::path place = FixedPlace(checkpoints);
+  if (own_.contains(place)) return;
+  std::error_code error;
+  if (!fs::equivalent(place, loaded_from_(), error) || error) {
+    put_back_replaced_checkpoints(checkpoints, system_file_calls());
+    const std::vector<std::int64_t> steps = committed_steps(checkpoints);
+    if (!steps.empty() && steps.back() >= step) refuse_to_lose(checkpoints, steps.back(), step);
+  }
+  own_.insert(place);
+}
 
 void SaveLock::hold(const fs::path& checkpoints, std::chrono::seconds patience) {
   const fs::path place = fs::absolute(checkpoints).lexically_normal();

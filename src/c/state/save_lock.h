@@ -1,29 +1,56 @@
-// Lets one job at a time save checkpoints in a directory.
+// Lets one job at a time save checkpoints in a directory, and only if this job goes on from those that are there.
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "base/files/directory_lock.h"
 
 namespace eave {
 
+// A directory that stays the same when the process changes its working directory, or somebody changes a link in its
+// path.
+class FixedPlace {
+ public:
+  FixedPlace() = default;
+  FixedPlace(const std::filesystem::path& path);                            // NOLINT(google-explicit-constructor)
+  operator const std::filesystem::path&() const noexcept { return path_; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  std::filesystem::path path_;  // empty: none
+};
+
 // Rank 0 of a job takes the lock of a directory at its first save, and keeps it until this object ends. It is the lock
 // that `eave train --checkpoint-dir` takes.
 class SaveLock {
  public:
+  // `loaded_from`: returns the directory of the checkpoint that the job goes on from; empty if there is none.
+  explicit SaveLock(std::function<FixedPlace()> loaded_from = [] { return FixedPlace(); })
+      : loaded_from_(std::move(loaded_from)) {}
+
   // `checkpoints`: the folder "checkpoint" of a run directory. Both must exist. Does nothing if this process has the
   // lock already, for another averager too. Throws Error(kCannotCreate), which names the other job (host, pid), if
   // another job saves there or has its run in the run directory, and still does after `patience`.
   void hold(const std::filesystem::path& checkpoints, std::chrono::seconds patience = kPatience);
 
+  // Call it while the lock is held, before a checkpoint of `step` is written. Throws Error(kUsage) if the directory has
+  // checkpoints of this or a later step, which saving would remove, and the job has neither loaded from there nor saved
+  // there before.
+  void require_own(const std::filesystem::path& checkpoints, std::int64_t step);
+
  private:
   // If rank 0 was killed, workers of its data loader share the lock until they notice, after at most 5 s.
   static constexpr std::chrono::seconds kPatience{7};
 
+  std::function<FixedPlace()> loaded_from_;
   std::map<std::filesystem::path, std::unique_ptr<DirectoryLock>> locks_;
+  std::set<std::filesystem::path> own_;  // directories in which this job saves
 };
 
 }  // namespace eave

@@ -173,8 +173,7 @@ std::vector<int> ranks_without(Transport& transport, const fs::path& path) {
 }
 
 StoredFile write_rank(Transport& transport, const OutputFolder& directory, const TakenState& state,
-                      const std::vector<int>& without_access) {
-  FileCalls& calls = system_file_calls();
+                      const std::vector<int>& without_access, FileCalls& calls) {
   const std::int64_t step = state.header.progress.steps;
   const std::string name = rank_file_name(transport.rank());
   StoredFile mine;
@@ -234,23 +233,22 @@ SavedStates unpack_states(Transport& transport, const std::vector<std::string_vi
 }
 
 void save_checkpoint(Transport& transport, const fs::path& named, const TakenState& state, std::int64_t kept,
-                     SaveLock& lock) {
-  FileCalls& calls = system_file_calls();
+                     SaveLock& lock, FileCalls& calls) {
   fs::path directory;
   agree(transport, [&] { directory = place_of(named); });
   const OutputFolder folder(directory);
   const OutputFolder partial = partial_folder(folder, state.header.progress.steps);
-  const bool is_first = transport.rank() == 0;
-  agree(transport, [&] {
-    if (!is_first) return;
+  let_first_judge(transport, [&] {
     make_named_directory(directory.parent_path(), "the run directory " + directory.parent_path().string());
     make_directory(folder, calls);
     lock.hold(directory);
+    lock.require_own(directory, state.header.progress.steps);
     remove_partial_checkpoints(folder, calls);
     make_directory(partial, calls);
   });
   const std::vector<int> without_access = ranks_without(transport, partial.path());
-  const Manifest manifest = gather_manifest(transport, state, write_rank(transport, folder, state, without_access));
+  const Manifest manifest =
+      gather_manifest(transport, state, write_rank(transport, folder, state, without_access, calls));
   let_first_judge(transport, [&] {
     commit_checkpoint(folder, manifest, calls);
     remove_old_checkpoints(folder, manifest.step, kept, 0, calls);

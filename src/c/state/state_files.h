@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/files/output_file.h"
 #include "c/state/averager_state.h"
 #include "c/state/save_lock.h"
 #include "eave/transport.h"
@@ -25,9 +26,9 @@ SavedStates unpack_states(Transport& transport, const std::vector<std::string_vi
 
 // Writes a checkpoint below `directory`, and keeps the newest `kept`. Rank 0 takes `lock` first. Ranks that do not see
 // rank 0's directory send their files to rank 0. When it returns, the checkpoint is complete and on the disk. Throws
-// AgreedError: kCannotCreate, kInputOutput.
+// AgreedError: kUsage as SaveLock::require_own; kCannotCreate, kInputOutput.
 void save_checkpoint(Transport& transport, const std::filesystem::path& directory, const TakenState& state,
-                     std::int64_t kept, SaveLock& lock);
+                     std::int64_t kept, SaveLock& lock, FileCalls& calls = system_file_calls());
 // Reads the newest checkpoint that is whole; nullopt if there is none. Throws AgreedError(kBadData) if there are
 // checkpoints and none is whole.
 std::optional<SavedStates> load_states(Transport& transport, const std::filesystem::path& directory);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "c/run/run_recorder.h"
+#include "checkpoint/checkpoint_directory.h"
 #include "report/read/run_reader.h"
 #include "report/record/run_directory.h"
 #include "test/c/run/recorded_rank.h"
@@ -216,6 +217,20 @@ TEST(ResumedRecord, loses_no_checkpoint_that_nobody_gave_up) {
     expect_error(ExitCode::kUsage, "contradict each other", [&] { open(later, "\nresume=on\noverwrite=on"); });
   });
   EXPECT_TRUE(holds_checkpoints(OutputFolder(path)));
+}
+
+TEST(OverwrittenRun, saves_where_the_former_one_had_later_checkpoints) {
+  const TemporaryDirectory place;
+  const std::string path = path_in(place), saved = path + "/checkpoint";
+  for (const int last : {5, 2}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
+      RunRecorder run(transport, rank.averager(), path,
+                      std::string(kRunSettings) + (last == 2 ? "\noverwrite=on" : ""));
+      train_to(transport, rank, run, last, last, saved);
+    });
+    EXPECT_EQ(committed_steps(saved), std::vector<std::int64_t>{last});
+  }
 }
 
 // Ranks that take steps independently, with so many batches of the first rank and two of the second one in each join.
