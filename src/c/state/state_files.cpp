@@ -1,5 +1,7 @@
 #include "c/state/state_files.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -172,6 +174,13 @@ std::vector<int> ranks_without(Transport& transport, const fs::path& path) {
   return without;
 }
 
+// So that a loss of power takes no directory that is new. If the directory above may not be read, the system writes its
+// names when it likes.
+void flush_above(const fs::path& directory, FileCalls& calls) {
+  const fs::path above = directory.parent_path();
+  if (::access(above.c_str(), R_OK) == 0) flush_directory(above, calls);
+}
+
 StoredFile write_rank(Transport& transport, const OutputFolder& directory, const TakenState& state,
                       const std::vector<int>& without_access, FileCalls& calls) {
   const std::int64_t step = state.header.progress.steps;
@@ -251,6 +260,7 @@ void save_checkpoint(Transport& transport, const fs::path& named, const TakenSta
       gather_manifest(transport, state, write_rank(transport, folder, state, without_access, calls));
   let_first_judge(transport, [&] {
     commit_checkpoint(folder, manifest, calls);
+    flush_above(directory, calls);
     remove_old_checkpoints(folder, manifest.step, kept, 0, calls);
   });
 }

@@ -108,5 +108,23 @@ TEST(SavingPlace, stays_the_same_if_the_job_changes_its_working_directory) {
   EXPECT_EQ(committed_steps(temporary.path() / "runs"), (Steps{2, 3}));
 }
 
+TEST(SavingPlace, that_is_new_survives_a_loss_of_power) {
+  const TemporaryDirectory temporary, disk;
+  RecordedCalls calls(temporary.path());
+  on_ranks({"loopback", 1}, [&](Transport& transport) {
+    SaveLock lock;
+    const std::vector<float> values = crafted_values(37, 1);
+    TakenState state;
+    state.identity = {{"seed", "1"}};
+    state.header = crafted_header(0, 1, 1);
+    state.header.vectors.clear();
+    state.add(cpu_device(), "parameters", values);
+    save_checkpoint(transport, temporary.path() / "checkpoint", state, 3, lock, calls);
+  });
+  calls.mark(1);
+  calls.replay({calls.count(), RecordedCalls::Data::kLost, 0}, disk.path() / "run");
+  EXPECT_EQ(committed_steps(disk.path() / "run/checkpoint"), Steps{1});
+}
+
 }  // namespace
 }  // namespace eave
