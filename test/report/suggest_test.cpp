@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <tuple>
 
 #include "report/plan/plan_network.h"
@@ -256,6 +257,61 @@ TEST(Suggest, advises_no_method_that_the_runs_speak_against) {
   EXPECT_EQ(suggest(question).answer, Answer::kAllreduce);
   question.runs[0].record.end = RunEnd::kDiverged;  // nothing is left
   EXPECT_EQ(suggest(question).answer, Answer::kOneRank);
+}
+
+// Adds a run like `run` with this rate, which diverged or has this accuracy.
+void add_rate(SuggestQuestion& question, SuggestRun run, const std::string& rate, std::optional<double> accuracy) {
+  run.name += "-" + rate;
+  run.record.settings["lr"] = rate;
+  if (accuracy) {
+    set_end(run, *accuracy);
+  } else {
+    run.record.end = RunEnd::kDiverged;
+  }
+  question.runs.push_back(run);
+}
+
+TEST(Suggest, holds_a_divergence_against_a_method_at_the_rate_that_it_would_advise) {
+  SuggestQuestion question = question_of_four();
+  const SuggestRun reference = question.runs.front(), other = local_sgd_of_four(25);
+  question.runs.clear();
+  for (const auto& [rate, accuracy] : {std::pair("0.05", std::optional(0.80)), {"0.1", 0.85}, {"0.4", std::nullopt}}) {
+    add_rate(question, reference, rate, accuracy);
+    add_rate(question, other, rate, accuracy);
+  }
+  Suggestion suggestion = suggest(question);
+  EXPECT_EQ(suggestion.answer, Answer::kAllreduce);
+  EXPECT_EQ(suggestion.rate.lr, "0.1");
+  EXPECT_EQ(suggestion.rate.sentence, "the best of those that the runs tried; lr 0.4 diverged");
+  add_rate(question, reference, "0.2", std::nullopt);
+  EXPECT_EQ(suggest(question).rate.sentence, "the best of those that the runs tried; lr 0.2 and 0.4 diverged");
+  for (const SuggestRun& run : {reference, other}) add_rate(question, run, "0.1", std::nullopt);  // of other seeds
+  suggestion = suggest(question);
+  EXPECT_EQ(suggestion.answer, Answer::kOneRank);
+  EXPECT_EQ(suggestion.reasons.front(),
+            "the runs speak against allreduce: runs/allreduce-0.1 diverged with it; the runs speak against local-sgd, "
+            "tau 16: runs/local-sgd-0.1 diverged with it");
+  EXPECT_EQ(suggestion_text(suggestion, {}).find("use one rank: the runs speak against the methods that would gain\n"),
+            0u);
+}
+
+TEST(Suggest, counts_a_divergence_only_with_the_ranks_in_question) {
+  SuggestQuestion question = question_of_four();
+  add_rate(question, local_sgd_of_four(12), "0.1", std::nullopt);
+  EXPECT_EQ(chosen_by(question), "allreduce");
+  question.runs.back().record.ranks = 8;
+  EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
+}
+
+// The rate of the run that is planned from has diverged with the method that is advised.
+TEST(Suggest, takes_the_only_rate_that_did_not_diverge) {
+  SuggestQuestion question = question_of_four();
+  const SuggestRun reference = question.runs.front();
+  question.methods.resize(1);
+  question.runs.clear();
+  add_rate(question, reference, "0.05", 0.80);
+  add_rate(question, reference, "0.1", std::nullopt);
+  EXPECT_EQ(suggest(question).rate.lr, "0.05");
 }
 
 // Seeds of both that overlap say nothing against a method, whatever the difference of their means.

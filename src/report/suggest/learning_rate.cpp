@@ -36,10 +36,20 @@ RateAdvice for_gradients(const RateQuestion& question, const std::string& lr, co
   return advice;
 }
 
+// "; lr 0.2 and 0.4 diverged"
+std::string diverged_text(const std::vector<std::string>& rates) {
+  std::string text;
+  for (const std::string& rate : rates)
+    text += (text.empty() ? "; lr " : &rate == &rates.back() ? " and " : ", ") + rate;
+  return text.empty() ? "" : text + " diverged";
+}
+
 }  // namespace
 
 RateAdvice rate_advice(const RateQuestion& question) {
-  if (!question.best_rate.empty()) return {question.best_rate, false, "the best of those that the runs tried"};
+  if (!question.best_rate.empty())
+    return {question.best_rate, false,
+            "the best of those that the runs tried" + diverged_text(question.diverged_rates)};
   const std::string lr = setting_in(question.settings, "lr");
   if (!(number_in(question.settings, "lr") > 0))
     return {"", false,

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <map>
+#include <set>
 
 #include "base/options/number_text.h"
 #include "report/compare/significance.h"
@@ -19,12 +21,17 @@ bool is_with(const PlanMethod& method, const SuggestRun& run) {
   return !has_tau || number_in(run.record.settings, "tau") == static_cast<double>(method.tau);
 }
 
+bool is_diverged(const SuggestRun& run) { return run.record.end == RunEnd::kDiverged; }
+bool is_finished(const SuggestRun& run) { return run.record.summary && !is_diverged(run); }
+
+std::string rate_in(const SuggestRun& run) { return setting_in(run.record.settings, "lr"); }
+
 struct Scores {
   SeededValues of_runs;
   std::vector<std::string> names;
   double resolution = 0;  // of an accuracy: one label of the test set
   std::string rate;       // the learning rate of these runs
-  std::size_t rates = 0;  // number of rates that were tried
+  std::size_t rates = 0;  // number of rates with which runs finished
 
   bool empty() const { return names.empty(); }
   SeededValues of_seeds() const { return by_seed(of_runs); }
@@ -37,11 +44,11 @@ struct Scores {
 Scores scores_of(const SuggestQuestion& question, const PlanMethod& method, double& samples) {
   std::map<std::string, Scores> by_rate;
   for (const SuggestRun& run : question.runs) {
-    if (!is_with(method, run) || !run.record.summary || run.record.ranks != question.ranks) continue;
+    if (!is_with(method, run) || !is_finished(run) || run.record.ranks != question.ranks) continue;
     const auto seen = static_cast<double>(run.record.summary->samples);
     if (samples == 0) samples = seen;
     if (std::abs(seen - samples) > kAlikeSamples * samples) continue;
-    Scores& scores = by_rate[setting_in(run.record.settings, "lr")];
+    Scores& scores = by_rate[rate_in(run)];
     scores.of_runs.values.push_back(run.record.summary->evaluation.center.accuracy);
     scores.names.push_back(run.name);
     scores.of_runs.seeds.push_back(setting_in(run.record.settings, "seed"));
@@ -72,20 +79,29 @@ bool may_be_chance(const Scores& one, const Scores& other, const Metric& metric)
   return !ranking.contrasts.empty() && ranking.contrasts.front().is_known && !ranking.contrasts.front().is_apart;
 }
 
-std::string failure_of(const SuggestQuestion& question, const PlanMethod& method) {
-  for (const SuggestRun& run : question.runs)
-    if (is_with(method, run) && run.record.end == RunEnd::kDiverged) return run.name + " diverged with it";
-  return "";
+// What runs of the method that diverged say of it. `finished`: its scores at its best rate.
+void judge_divergence(const SuggestQuestion& question, const PlanMethod& method, const Scores& finished,
+                      Quality& quality) {
+  std::set<std::string> others;
+  for (const SuggestRun& run : question.runs) {
+    if (!is_with(method, run) || !is_diverged(run) || run.record.ranks != question.ranks) continue;
+    if (!finished.empty() && rate_in(run) != finished.rate)
+      others.insert(rate_in(run));
+    else if (quality.why_not.empty())
+      quality.why_not = run.name + " diverged with it";
+  }
+  quality.diverged_rates = {others.begin(), others.end()};
+  std::ranges::sort(quality.diverged_rates, {},
+                    [](const std::string& rate) { return std::strtod(rate.c_str(), nullptr); });
+  if (finished.rates > 1 || !others.empty()) quality.best_rate = finished.rate;
 }
 
 }  // namespace
 
 Quality quality_of(const SuggestQuestion& question, const PlanMethod& method) {
   Quality quality;
-  quality.why_not = failure_of(question, method);
   double samples = 0;
-  const Scores alone = scores_of(question, method, samples);
-  if (alone.rates > 1) quality.best_rate = alone.rate;
+  judge_divergence(question, method, scores_of(question, method, samples), quality);
   samples = 0;
   const Scores reference = scores_of(question, question.methods.front(), samples);
   if (reference.empty()) return quality;

@@ -82,7 +82,7 @@ std::vector<std::string> reasons_for_method(const SuggestQuestion& question, con
   const double gain = chosen.samples_per_second / reference.samples_per_second;
   std::vector<std::string> reasons;
   if (!reference.why_not.empty())
-    reasons.push_back(reference.why_not);
+    reasons.push_back(objection_text(reference));
   else if (const std::string slow = straggler_sentence(question); !slow.empty())
     reasons.push_back(slow + ": allreduce waits for it, " + percent(reference.waiting_share()) + " of a step of " +
                       milliseconds(reference.step_seconds) + " (" + reference.source + ")");
@@ -102,7 +102,7 @@ std::vector<std::string> reasons_for_allreduce(const SuggestQuestion& question, 
   const auto refused =
       std::ranges::find_if(suggestion.trials, [](const Trial& trial) { return !trial.why_not.empty(); });
   if (refused != suggestion.trials.end() && refused->samples_per_second > kLeastSpeed * reference.samples_per_second) {
-    reasons.push_back("the runs speak against " + name_of(refused->method) + ": " + refused->why_not);
+    reasons.push_back(objection_text(*refused));
   } else if (other && other->samples_per_second > reference.samples_per_second) {
     const double gain = other->samples_per_second / reference.samples_per_second;
     const std::string name = name_of(other->method), more = decimal_text(gain, 2) + " times as many steps/s";
@@ -116,10 +116,22 @@ std::vector<std::string> reasons_for_allreduce(const SuggestQuestion& question, 
   return reasons;
 }
 
+// Why methods were left out, in one sentence; "" if none was.
+std::string objections_text(const std::vector<Trial>& trials) {
+  constexpr std::int64_t kMost = 3;
+  std::string text;
+  std::int64_t count = 0;
+  for (const Trial& trial : trials)
+    if (!trial.why_not.empty() && ++count <= kMost) text += (text.empty() ? "" : "; ") + objection_text(trial);
+  return count <= kMost ? text : text + "; and against " + std::to_string(count - kMost) + " more";
+}
+
 std::vector<std::string> reasons_for_one_rank(const SuggestQuestion& question, const Suggestion& suggestion,
                                               const AloneRate& alone, const Trial* other) {
   const Trial& reference = suggestion.trials.front();
-  std::vector<std::string> reasons = {figures_of(question, reference), speed_sentence(question, reference, alone)};
+  const std::string against = objections_text(suggestion.trials);
+  std::vector<std::string> reasons = {against.empty() ? figures_of(question, reference) : against,
+                                      speed_sentence(question, reference, alone)};
   if (other)
     reasons.push_back(name_of(other->method) + ", the best of the other methods, trains " +
                       decimal_text(other->samples_per_second / alone.samples_per_second, 2) + " times the " +
@@ -128,6 +140,10 @@ std::vector<std::string> reasons_for_one_rank(const SuggestQuestion& question, c
 }
 
 }  // namespace
+
+std::string objection_text(const Trial& trial) {
+  return "the runs speak against " + name_of(trial.method) + ": " + trial.why_not;
+}
 
 std::string plan_error_text(const Trial& trial) {
   const double of_model = model_error(trial.method.pattern);

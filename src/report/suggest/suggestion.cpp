@@ -83,13 +83,15 @@ std::vector<Trial> judged_trials(const SuggestQuestion& question) {
 
 RateAdvice rate_of(const SuggestQuestion& question, const Suggestion& suggestion) {
   const SuggestRun& basis = question.runs[question.basis];
+  const Quality quality = suggestion.chosen ? quality_of(question, suggestion.chosen->method) : Quality();
   const bool averages = suggestion.chosen && suggestion.chosen->method.pattern == ExchangePattern::kGradientSums;
   return rate_advice({.settings = basis.record.settings,
                       .workers_before = basis.plan->workers,
                       .averaged_before = basis.plan->pattern == ExchangePattern::kGradientSums,
                       .workers = suggestion.ranks,
                       .averages = averages,
-                      .best_rate = suggestion.chosen ? quality_of(question, suggestion.chosen->method).best_rate : ""});
+                      .best_rate = quality.best_rate,
+                      .diverged_rates = quality.diverged_rates});
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 //    kLittleWaiting of a step at most; a tau that a run measured is preferred to those that are planned. If methods
 //    cannot be told apart, the first of --communicators is taken: local-sgd, which was first in 6 of the 8 cases there.
 //
-// A method that the runs speak against (quality.h) is not advised.
+// A method that the runs speak against (quality_of) is not advised.
 #pragma once
 
 #include <array>
@@ -40,12 +40,13 @@ struct GainsMeasured {
 inline constexpr GainsMeasured kSmallGains{4, 2.0, 2.6, 1.0, 1.8}, kLargeGains{12, 6.2, 54.3, 3.3, 46.6};
 
 struct RateQuestion {
-  std::map<std::string, std::string> settings;  // of the run whose rate is known
-  int workers_before = 1;                       // of that run
-  bool averaged_before = false;                 // its method averaged gradients
-  int workers = 1;                              // that are advised
-  bool averages = false;                        // the advised method averages gradients
-  std::string best_rate;                        // found by several runs of the advised method; "" if there are none
+  std::map<std::string, std::string> settings;   // of the run whose rate is known
+  int workers_before = 1;                        // of that run
+  bool averaged_before = false;                  // its method averaged gradients
+  int workers = 1;                               // that are advised
+  bool averages = false;                         // the advised method averages gradients
+  std::string best_rate;                         // found by several runs of the advised method; "" if there are none
+  std::vector<std::string> diverged_rates = {};  // other rates of these runs, at which one diverged
 };
 
 struct RateAdvice {
@@ -86,6 +87,9 @@ std::string name_of(const PlanMethod& method);
 std::vector<std::string> reasons_for(const SuggestQuestion& question, const Suggestion& suggestion,
                                      const AloneRate& alone, const Trial* other);
 std::vector<std::string> unknown_of(const SuggestQuestion& question, const Suggestion& suggestion);
+
+// "the runs speak against easgd, tau 16: runs/a diverged with it"
+std::string objection_text(const Trial& trial);
 
 // "the plan was 40 % too fast about runs/a", or how much too fast plans of this kind may be.
 std::string plan_error_text(const Trial& trial);

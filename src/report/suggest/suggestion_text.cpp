@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
@@ -11,13 +13,21 @@ using Answer = Suggestion::Answer;
 
 bool has_period(const PlanMethod& method) { return name_of(method) != method.name; }
 
+// Whether a method would gain that the runs speak against.
+bool is_refused_gain(const Suggestion& suggestion) {
+  return std::ranges::any_of(suggestion.trials, [&](const Trial& trial) {
+    return !trial.why_not.empty() && trial.samples_per_second >= kLeastSpeed * suggestion.alone;
+  });
+}
+
 std::string headline(const Suggestion& suggestion) {
   const std::string ranks = " on " + count_text(suggestion.ranks, "rank");
   switch (suggestion.answer) {
     case Answer::kOneRank:
-      return suggestion.doubt.empty()
-                 ? "use one rank: with more, nothing gains"
-                 : "use one rank: it is not known whether more ranks gain, since " + suggestion.doubt;
+      if (!suggestion.doubt.empty())
+        return "use one rank: it is not known whether more ranks gain, since " + suggestion.doubt;
+      return is_refused_gain(suggestion) ? "use one rank: the runs speak against the methods that would gain"
+                                         : "use one rank: with more, nothing gains";
     case Answer::kAllreduce:
       return "use " + name_of(suggestion.chosen->method) + ranks + ": waiting costs it " +
              decimal_text(100 * suggestion.chosen->waiting_share(), 0) + " % of a step";

@@ -83,11 +83,13 @@ struct Quality {
   std::string why_not;    // the reason not to advise the method; "" if there is none
   bool is_one_seed_each = false;
   std::string best_rate;  // the best learning rate of the method's runs, if they tried several; else ""
+  std::vector<std::string> diverged_rates;  // other rates at which a run of the method diverged, ascending
 };
 
 // Compares finished runs of the method (with its tau) with those of allreduce, among runs of as many ranks that saw
 // equally many samples. A method is spoken against if its runs ended below those of allreduce by more than a point (one
-// hundredth of another metric), unless several seeds of both leave it open; or if a run of it diverged.
+// hundredth of another metric), unless several seeds of both leave it open. It is also spoken against if a run of it
+// with the ranks in question diverged at its best rate, or at any rate if none of these runs finished.
 Quality quality_of(const SuggestQuestion& question, const PlanMethod& method);
 
 }  // namespace eave
