@@ -14,6 +14,16 @@ int magnitude_of(double value) { return value == 0 ? 0 : static_cast<int>(std::f
 
 std::string NumberStyle::text(double value) const { return decimal_text(factor * value, decimals); }
 
+std::string NumberStyle::end_text(double end, double value) const {
+  constexpr int kFar = 3;  // powers of ten
+  if (!(value > 0) || !std::isfinite(value) || !(end > 0)) return text(end);
+  const int magnitude = magnitude_of(factor * value);
+  const auto limit = [&](int power) { return decimal_text(std::pow(10, power), std::max(0, -power)); };
+  if (factor * end > std::pow(10, magnitude + kFar)) return "more than " + limit(magnitude + kFar);
+  if (factor * end < std::pow(10, magnitude - kFar)) return "less than " + limit(magnitude - kFar);
+  return text(end);
+}
+
 NumberStyle NumberStyle::showing(const std::vector<double>& sizes, double value) const {
   constexpr int kFigures = 8;
   const int most = kFigures - 1 - magnitude_of(factor * value);

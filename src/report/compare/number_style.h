@@ -13,6 +13,10 @@ struct NumberStyle {
   double factor = 1;
   int decimals = 0;
   std::string text(double value) const;
+  // An end of the interval of `value`. A few seeds may leave one that is off by more digits than anybody reads: an end
+  // beyond a thousand times the power of ten of `value`, or a positive one below a thousandth of it, is
+  // "more than 1000" or "less than 0.001".
+  std::string end_text(double end, double value) const;
   // The same style, with more decimals if these would round one of `sizes` to 0: then with two figures of it. `sizes`
   // are half widths of intervals, or leads. Those beyond the eighth figure of `value` do not count: they may come from
   // rounding.

@@ -41,13 +41,14 @@ std::string test_score(const Metric& metric, double value, const NumberStyle& st
 // "95 % interval 89.10 to 89.50, 3 seeds"
 std::string certainty(const Estimate& value, const NumberStyle& style) {
   if (!value.low) return "one seed";
-  return "95 % interval " + style.text(*value.low) + " to " + style.text(*value.high) + ", " +
-         counted(static_cast<double>(value.n), "seed");
+  return "95 % interval " + style.end_text(*value.low, value.mean) + " to " + style.end_text(*value.high, value.mean) +
+         ", " + counted(static_cast<double>(value.n), "seed");
 }
 
-// "0.10 to 0.70, p = 0.02"
-std::string interval_text(double one, double other, const NumberStyle& style, double p) {
-  return style.text(std::min(one, other)) + " to " + style.text(std::max(one, other)) + ", " + chance_text(p);
+// "0.10 to 0.70, p = 0.02". `ratio`: the value if it is a ratio, else 0.
+std::string interval_text(double one, double other, const NumberStyle& style, double p, double ratio = 0) {
+  return style.end_text(std::min(one, other), ratio) + " to " + style.end_text(std::max(one, other), ratio) + ", " +
+         chance_text(p);
 }
 
 // The methods of a cell in the order of one measure, with the contrasts that the rule of significance gives.
@@ -216,7 +217,7 @@ std::string times_as_fast(const Field& field, const Contrast& contrast) {
   const double ratio = 1 / contrast.effect, one = 1 / contrast.low, other = 1 / contrast.high;
   const NumberStyle style = contrast.is_apart ? kTimes.showing({ratio - 1}, ratio) : kTimes;
   return (field.best().is_within ? "at least " : "") + style.text(ratio) + " times as fast as " +
-         field.variant(contrast.other).method + " (" + interval_text(one, other, style, contrast.p) + ")";
+         field.variant(contrast.other).method + " (" + interval_text(one, other, style, contrast.p, ratio) + ")";
 }
 
 // Sentences for cases in which nobody is known to be first; "" if somebody may be.
