@@ -18,20 +18,23 @@ class Vector(Protocol):
     def __len__(self) -> int: ...
 
 
-def _address(vector: Any, what: str) -> int:
+def _hold(vector: Any, what: str) -> ctypes.c_char:
+    """Returns what lies at the vector's begin. As long as it lives, the vector cannot get another size, and thereby other
+    memory: Python raises BufferError."""
     try:
-        view = memoryview(vector)
-        fits = view.format in _FLOAT32 and view.ndim == 1 and not view.readonly and view.contiguous and len(view) > 0
+        with memoryview(vector) as view:
+            fits = view.format in _FLOAT32 and view.ndim == 1 and not view.readonly and view.contiguous and len(view) > 0
     except TypeError:  # it has no buffer; a list, for example
         fits = False
     if not fits:
         raise Error(USAGE, f"{what}: expected a vector of float32 that can be written, array.array('f', ...) or "
                            f"numpy.zeros(n, 'float32'); this is {type(vector).__name__}")
-    return ctypes.addressof(ctypes.c_char.from_buffer(vector))
+    return ctypes.c_char.from_buffer(vector)
 
 
 class VectorAverager(Method):
-    """Averages two vectors of float32 among ranks. `parameters` and `gradients` must not move in memory until close().
+    """Averages two vectors of float32 among ranks. `parameters` and `gradients` keep their size until close(): before it,
+    append() and the like raise BufferError.
 
         with eave.VectorAverager(x, g, "easgd", tau=10, lr=0.1) as averager:
             for step in range(steps):
@@ -52,8 +55,13 @@ class VectorAverager(Method):
         self._vectors = [parameters, gradients]
         if len(parameters) != len(gradients):
             raise Error(USAGE, f"{len(parameters)} parameters, but {len(gradients)} gradients")
-        super().__init__(_address(parameters, "parameters"), _address(gradients, "gradients"), len(parameters),
-                         communicator, options)
+        self._held = [_hold(parameters, "parameters"), _hold(gradients, "gradients")]
+        try:
+            super().__init__(ctypes.addressof(self._held[0]), ctypes.addressof(self._held[1]), len(parameters), communicator,
+                             options)
+        except BaseException:
+            self._held.clear()
+            raise
         note_method(self.description)
 
     def begin_step(self, learning_rate: float, samples: int = 0, samples_everywhere: int = 0) -> None:
@@ -80,8 +88,9 @@ class VectorAverager(Method):
         from that of the step before."""
         if len(velocity) != len(self._vectors[0]):
             raise Error(USAGE, f"velocity: {len(velocity)} values for {len(self._vectors[0])} parameters")
-        self._vectors[2:] = [velocity]
-        self._call("look_ahead", _address(velocity, "velocity"), float(factor))
+        held = _hold(velocity, "velocity")
+        self._call("look_ahead", ctypes.addressof(held), float(factor))
+        self._vectors[2:], self._held[2:] = [velocity], [held]
 
     def consensus(self, into: Vector) -> None:
         """Collective, between steps. Writes the values to evaluate and save, which are equal on all ranks, to the
@@ -89,7 +98,16 @@ class VectorAverager(Method):
         differ that the method keeps equal, and names the ranks."""
         if len(into) != len(self._vectors[0]):
             raise Error(USAGE, f"into: {len(into)} values for {len(self._vectors[0])} parameters")
-        self._write_consensus(_address(into, "into"))
+        held = _hold(into, "into")
+        self._write_consensus(ctypes.addressof(held))
+
+    def close(self) -> None:
+        """Collective. Ends the method on all ranks. Each rank keeps its own parameters; see consensus."""
+        try:
+            super().close()
+        finally:
+            self._held.clear()
 
     def _vectors_in_use(self) -> Any:
-        return list(self._vectors)
+        """After an exception, an exchange may still read and write them until the process ends: they stay held."""
+        return list(self._vectors), list(self._held)
