@@ -75,6 +75,68 @@ def hold_a_change_of_data_between_steps_is_averaged_from():
         assert all(torch.equal(*pair) for pair in zip(*trained)), communicator
 
 
+def swap(model, values):
+    """Puts these values in the place of the parameters, and returns those that were there, as code that keeps a moving average
+    of a model does."""
+    before = [each.data for each in model.parameters()]
+    for each, value in zip(model.parameters(), values):
+        each.data = value
+    return before
+
+
+def hold_a_moving_average_that_is_put_in_for_a_while_does_not_change_the_training():
+    for communicator, options in EVERY:
+        for kind in (torch.float32, torch.bfloat16):
+            trained = []
+            for is_swapped in (False, True):
+                model = network().to(kind)
+                optimizer, averager = make(model, communicator, master_weights=kind != torch.float32, **options)
+                take_steps(model, optimizer, averager)
+                for step in range(2):
+                    average = [torch.full_like(each, 0.5) for each in model.parameters()]
+                    own = swap(model, average) if is_swapped else None
+                    look_and_save(averager, model, 0.5 if is_swapped and communicator == "allreduce" else None)
+                    if is_swapped:
+                        assert all(each.data_ptr() == value.data_ptr() for each, value in zip(model.parameters(), average))
+                        assert all((each == 0.5).all() for each in model.parameters())
+                        swap(model, own)
+                    take_steps(model, optimizer, averager)
+                with averager.consensus():
+                    trained.append([each.detach().clone() for each in model.parameters()])
+                averager.close()
+            assert all(torch.equal(*pair) for pair in zip(*trained)), (communicator, kind)
+
+
+def look_and_save(averager, model, value):
+    """Does between two steps what may follow them. The consensus has this value, if there is one."""
+    with averager.consensus():
+        assert value is None or all((each == value).all() for each in model.parameters())
+    for hold in averager._models_to_score():
+        with hold():
+            pass
+    averager.state_dict()
+    with folder_of_all_ranks() as folder:
+        averager.save(folder / "run")
+    refused("computed nothing", averager.step)
+
+
+def hold_a_moving_average_within_the_consensus_is_put_back():
+    """In whatever order the program and the block end."""
+    for inner in (False, True):
+        model = network()
+        optimizer, averager = make(model)
+        take_steps(model, optimizer, averager)
+        before = [each.detach().clone() for each in model.parameters()]
+        with averager.consensus():
+            own = swap(model, [torch.full_like(each, 0.5) for each in model.parameters()])
+            if inner:
+                swap(model, own)
+        if not inner:
+            swap(model, own)
+        assert all(torch.equal(*pair) for pair in zip(model.parameters(), before)), inner
+        averager.close()
+
+
 def hold_models_that_cannot_be_averaged_are_refused_on_all_ranks():
     if eave.size() == 1:
         return

@@ -300,7 +300,8 @@ class Averager(ScaledSteps, SavedMethod):
         if self._is_evaluating:
             raise Error(USAGE, f"{call} within consensus(): the model's values are put back when that ends")
         if not self._is_in_step and not self._vector.gradients.are_new():
-            self._vector.read(call)  # perhaps other parameters have the gradients
+            with self._vector.reading(call):  # perhaps other parameters have the gradients
+                pass
             raise Error(USAGE, f"{call}: the model has computed nothing since the last one, as no parameter has a new "
                                "gradient: call it after backward(). A rank without samples calls averager.begin_step(0, "
                                "samples_everywhere) before")
@@ -389,13 +390,12 @@ class Averager(ScaledSteps, SavedMethod):
         if Joined.current:
             raise Error(USAGE, "consensus within join(): ranks whose data has ended are not there yet; call it after join()")
         take_loaded(self)
-        self._vector.read("consensus")
-        own = self._vector.values
-        values = torch.empty_like(own)
-        self._settle()
-        self._write_consensus(values.data_ptr())
-        with holding(self, values):
-            yield self._model
+        with self._vector.reading("consensus"):
+            values = torch.empty_like(self._vector.values)
+            self._settle()
+            self._write_consensus(values.data_ptr())
+            with holding(self, values):
+                yield self._model
 
     def _models_to_score(self) -> list[Callable[[], ContextManager[torch.nn.Module]]]:
         if self._is_evaluating:

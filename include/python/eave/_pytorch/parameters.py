@@ -1,6 +1,7 @@
 """The trained parameters of a model as one vector, and their gradients as another."""
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Iterator
 
 from .._error import USAGE, Error
@@ -84,6 +85,34 @@ class ParameterVector:
             self._take_moved(call)
             self._layout = self._list_layout()
         self.low.read()
+
+    @contextlib.contextmanager
+    def reading(self, call: str) -> Iterator[None]:
+        """As read, for a call between steps. Parameters that have got other memory have it again at the end, and their parts of
+        `values` what they had before: a program that evaluates a moving average of the parameters puts it in their place for a
+        while, and keeps their own memory, which is here, to put it back."""
+        layout = self._layout
+        moved = [(self.parameters[number], self.parameters[number].data, self._parts[number], self._parts[number].clone())
+                 for number in self._list_moved()]
+        try:
+            self.read(call)
+            yield
+        finally:
+            for each, data, part, values in moved:
+                if each.data_ptr() == part.data_ptr():
+                    each.data = data
+                part.copy_(values)
+            if moved:
+                self._layout = layout
+
+    def _list_moved(self) -> list[int]:
+        """The numbers of the parameters that lie elsewhere, or otherwise, than after the last read."""
+        now = self._list_layout()
+        if now == self._layout:
+            return []
+        count = len(self.parameters)
+        differs = [one != other for one, other in zip(now[1:], self._layout[1:])]
+        return [number for number in range(count) if any(differs[number::count])]
 
     def _list_layout(self) -> list[Any]:
         """Where the parameters lie and how. It differs from self._layout if one of them has changed in this."""

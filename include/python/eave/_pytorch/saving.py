@@ -1,9 +1,10 @@
 """What an Averager saves, and how it goes on from it: by torch.save of each rank, or by a checkpoint of all ranks."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
 
 from .._error import USAGE, Error
 from .._library import job
@@ -151,13 +152,13 @@ class SavedMethod(Method):
         """Collective, after a step. Returns this rank's part of what the method needs to go on: the parameters, its center
         and momentum, what compression has dropped, and the counts of steps. Let each rank save it by torch.save, beside
         the model's state_dict() (for its buffers) and the optimizer's."""
-        self._refuse_saving("state_dict")
-        return _States(self).take(bytes_of(self._describe()))
+        with self._read_to_save("state_dict"):
+            return _States(self).take(bytes_of(self._describe()))
 
     def load_state_dict(self, state: Union[Mapping[str, Any], Sequence[Mapping[str, Any]]]) -> None:
         """Collective, before the first step, with the state that this rank saved. Load the model's and the optimizer's
         before. With another number of ranks, give each rank the list of the states of all ranks that saved."""
-        self._refuse_saving("load_state_dict")
+        self._read_to_load("load_state_dict")
         states = list(state) if not isinstance(state, Mapping) and isinstance(state, Sequence) else [state]
         former, saved = _States(self).restore(states)
         found = content_of(saved)
@@ -175,18 +176,19 @@ class SavedMethod(Method):
         self._refuse_saving("save")
         if not isinstance(keep, int) or keep < 1:
             raise Error(USAGE, f"save: keep={keep!r}; expected a whole number from 1 up")
-        beside = with_plain_numbers(_Beside(self._model, self._optimizer, self._vector.values).take())
-        extra = with_plain_numbers(extra)
-        refuse_together(lambda: require_readable(extra=extra, model=beside["model"], optimizer=beside["optimizer"]))
-        content = {**beside, **self._describe(), "extra": extra, "optimizer_class": type(self._optimizer).__name__}
-        _States(self).save(_checkpoints_in(run_dir), bytes_of(content), keep)
+        with self._read_to_save("save"):
+            beside = with_plain_numbers(_Beside(self._model, self._optimizer, self._vector.values).take())
+            extra = with_plain_numbers(extra)
+            refuse_together(lambda: require_readable(extra=extra, model=beside["model"], optimizer=beside["optimizer"]))
+            content = {**beside, **self._describe(), "extra": extra, "optimizer_class": type(self._optimizer).__name__}
+            _States(self).save(_checkpoints_in(run_dir), bytes_of(content), keep)
         self._keep_place()
 
     def load(self, run_dir: Union[str, os.PathLike[str]]) -> Optional[dict[str, Any]]:
         """Collective, before the first step. Restores the newest whole checkpoint of save() and returns its `extra`. Returns
         None and does nothing if there is none. The number of ranks may differ from the one that saved: then a rank that
         was not there gets rank 0's `extra`."""
-        self._refuse_saving("load")
+        self._read_to_load("load")
         if os.path.isfile(run_dir):
             raise Error(USAGE, f"load: {os.fspath(run_dir)!r} is a file; expected the run_dir that was given to save()")
         former, saved = _States(self).load(_checkpoints_in(run_dir))
@@ -217,6 +219,16 @@ class SavedMethod(Method):
             raise Error(USAGE, f"{call} within consensus(): the model's values are put back when that ends")
         if self._is_in_step:
             raise Error(USAGE, f"{call} within a step: {self._what_comes_first()}")
+
+    @contextlib.contextmanager
+    def _read_to_save(self, call: str) -> Iterator[None]:
+        self._refuse_saving(call)
+        with self._vector.reading(call):
+            self._settle()
+            yield
+
+    def _read_to_load(self, call: str) -> None:
+        self._refuse_saving(call)
         self._vector.read(call)
         self._settle()
 

@@ -35,12 +35,15 @@ def holding(averager: Averager, values: torch.Tensor) -> Iterator[torch.nn.Modul
 def models_to_score(averager: Averager, has_center: bool) -> list[Callable[[], ContextManager[torch.nn.Module]]]:
     """Returns collective contexts in which the model is the consensus, the mean of the workers, and this rank's own. If
     all of them are equal, only the first is returned. Call them in this order."""
-    def hold_mean() -> ContextManager[torch.nn.Module]:
+    @contextlib.contextmanager
+    def hold_mean() -> Iterator[torch.nn.Module]:
         import torch
-        values = torch.empty_like(averager._vector.values)
-        averager._settle()
-        averager._call("mean_of_workers", values.data_ptr())
-        return holding(averager, values)
+        with averager._vector.reading("run.evaluate_workers"):
+            values = torch.empty_like(averager._vector.values)
+            averager._settle()
+            averager._call("mean_of_workers", values.data_ptr())
+            with holding(averager, values):
+                yield averager._model
 
     @contextlib.contextmanager
     def hold_own() -> Iterator[torch.nn.Module]:
