@@ -219,6 +219,44 @@ def hold_a_scaler_of_float16_without_master_weights_is_refused():
     averager.step()
 
 
+def hold_a_refused_step_of_a_scaler_can_be_taken_again():
+    def within_consensus(optimizer, averager, scaler):
+        averager._is_evaluating = True
+        refused("step within consensus()", lambda: scaler.step(averager))
+        averager._is_evaluating = False
+
+    def late_rate(optimizer, averager, scaler):
+        optimizer.param_groups[0]["lr"] = 0.2
+        refused("was set after the step began", lambda: scaler.step(averager))
+        optimizer.param_groups[0]["lr"] = 0.1
+
+    def sparse(optimizer, averager, scaler):
+        weight = optimizer.param_groups[0]["params"][2]
+        weight.grad = weight.grad.to_sparse()
+        refused("is sparse", lambda: scaler.step(averager))
+        weight.grad = weight.grad.to_dense()
+
+    trained = []
+    for refuse in (None, within_consensus, late_rate, sparse):
+        model = network()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        averager = open_averager(model, optimizer)
+        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+        with averager.join():
+            for step in range(3):
+                optimizer.zero_grad()
+                (model.eval() if refuse is within_consensus else model.train())
+                scaler.scale(loss_of(model, step)).backward()
+                if refuse:
+                    refuse(optimizer, averager, scaler)
+                    assert not {"grad_scale", "found_inf"} & set(vars(averager))
+                scaler.step(averager)
+                scaler.update()
+        trained.append([each.detach().clone() for each in model.parameters()])
+        assert all(torch.equal(*pair) for pair in zip(trained[0], trained[-1])), refuse
+        averager.close()
+
+
 def make_with_norm():
     model = network(norm=lambda: torch.nn.BatchNorm1d(6))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)

@@ -252,6 +252,13 @@ class Averager(ScaledSteps, SavedMethod):
         `loss_sum` is the loss summed over this rank's samples, which adaptive_tau needs. After average_gradients() it is
         refused: give it there. A step whose gradient or loss_sum is not finite is left out; if gradients are averaged, on
         all ranks. Ten such steps in a row (nonfinite_limit) raise an Error with code 76."""
+        try:
+            self._step(loss_sum)
+        except BaseException:
+            self._forget_scale()
+            raise
+
+    def _step(self, loss_sum: Optional[float]) -> None:
         if callable(loss_sum):
             raise Error(USAGE, "step takes no closure: an optimizer that evaluates the model several times in a step "
                                "would need an exchange for each")
@@ -259,11 +266,12 @@ class Averager(ScaledSteps, SavedMethod):
         loss = self._loss_in("step", loss_sum, is_late=self._updates is not None)
         if self._has(MOVES_PARAMETERS) and (reason := why_not_plain(self._optimizer, self._options)):
             raise Error(USAGE, f"step: {self._name} {reason}")
-        self._divide_gradients()
+        factor = self._factor_of_scaler()
         if self._updates is None:
-            self._average("step", loss)
+            self._average("step", loss, factor)
         else:
             self._follow_rates()
+            self._divide_gradients(factor)
             self._vector.low.read_gradients()
             self._vector.low.unscale_gradients()
         updates, self._updates = bool(self._updates), None
@@ -306,8 +314,9 @@ class Averager(ScaledSteps, SavedMethod):
                                "gradient: call it after backward(). A rank without samples calls averager.begin_step(0, "
                                "samples_everywhere) before")
 
-    def _average(self, call: str, loss_sum: float) -> None:
-        """Begins the step, unless that has been done, and does all that comes before the optimizer's part of it."""
+    def _average(self, call: str, loss_sum: float, factor: float = 1.0) -> None:
+        """Begins the step, unless that has been done, and does all that comes before the optimizer's part of it. The
+        gradients are multiplied by `factor` first."""
         if self._is_in_step:
             self._vector.read_in_step(call)
             self._follow_rates()
@@ -315,6 +324,7 @@ class Averager(ScaledSteps, SavedMethod):
             self._begin(0, 0, self._vector.read, has_computed=True)
         if self._overlap:
             self._overlap.end()
+        self._divide_gradients(factor)
         gradients = self._vector.gradients
         has_gradient = gradients.collect(self._is_loaded, not self._is_loaded)
         self._vector.low.unscale_gradients()

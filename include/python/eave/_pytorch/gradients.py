@@ -59,10 +59,18 @@ class Gradients:
         gradients = [gradient for each in self._parameters if (gradient := each.grad) is not None]
         self._last = list(zip(map(weakref.ref, gradients), map(_VERSION, gradients)))
 
-    def _place(self, number: int, gradient: torch.Tensor) -> int:
-        """Copies the gradient of this parameter into the vector, unless it lies there. Returns its address."""
+    def refuse_sparse(self) -> None:
+        for number, each in enumerate(self._parameters):
+            if each.grad is not None:
+                self._refuse_sparse(number, each.grad)
+
+    def _refuse_sparse(self, number: int, gradient: torch.Tensor) -> None:
         if gradient.layout is not self._strided:
             raise Error(USAGE, f"step: the gradient of '{self.names[number]}' is sparse; expected a dense one (sparse=False)")
+
+    def _place(self, number: int, gradient: torch.Tensor) -> int:
+        """Copies the gradient of this parameter into the vector, unless it lies there. Returns its address."""
+        self._refuse_sparse(number, gradient)
         if self.may_be_read_again:
             self._copies.append(self._copy(number, gradient))
             return int(self._copies[-1].data_ptr())

@@ -28,21 +28,34 @@ class ScaledSteps:
         groups: list[dict[str, Any]] = self._optimizer.param_groups
         return groups
 
-    def _divide_gradients(self) -> None:
-        """Divides the gradients by the scale, if scaler.step(averager) has called and nothing has divided them yet. Those
-        whose parameters have master weights are divided when they have become float32."""
+    def _factor_of_scaler(self) -> float:
+        """Returns the inverse of the scale if scaler.step(averager) has called and nothing has divided the gradients yet, else
+        1. Raises an Error if they cannot be divided."""
         import torch
         scale: Optional[torch.Tensor] = getattr(self, "grad_scale", None)
         low = self._vector.low
-        low.factor = 1.0
         if scale is None or _has_unscaled(find_scaler(), self._optimizer):
-            return
+            return 1.0
+        self._vector.gradients.refuse_sparse()
         if not low.has_masters and any(each.dtype == torch.float16 for each in low.parameters):
-            vars(self).pop("grad_scale")
             raise Error(USAGE, "scaler.step(averager) divides gradients by the scale, and in float16 the small ones would "
                                "become 0: make the Averager with master_weights=True, or keep the parameters float32 and "
                                "compute under torch.autocast", is_shared=True)
-        factor = float(scale.double().reciprocal())
+        return float(scale.double().reciprocal())
+
+    def _forget_scale(self) -> None:
+        """Call it if step() raises an exception. The scaler does not delete these then, and its next step() would multiply by
+        the scale that it finds here."""
+        vars(self).pop("grad_scale", None)
+        vars(self).pop("found_inf", None)
+
+    def _divide_gradients(self, factor: float) -> None:
+        """Multiplies the gradients by `factor`. Those whose parameters have master weights are divided when they have become
+        float32. Call it right before they are averaged: after an Error the gradients must still be those of backward."""
+        low = self._vector.low
+        low.factor = 1.0
+        if factor == 1.0:
+            return
         later = set(map(id, low.parameters)) if low.has_masters else set()
         low.factor = factor if later else 1.0
         for group in self._optimizer.param_groups:
