@@ -76,6 +76,134 @@ def hold_joined_steps_call_back_on_ranks_without_data():
     assert len(calls) == (0 if eave.size() == 1 else 7 - batches_of(eave.rank())), calls
 
 
+def clip_of(model):
+    return lambda: torch.nn.utils.clip_grad_norm_(model.parameters(), 0.02)
+
+
+def joined_with_clipping(communicator, average, step_by=lambda averager: averager.step(), scale=lambda loss: loss, **options):
+    """Trains in join() with the averaged gradient clipped. Every rank simulates all ranks, and compares."""
+    model, optimizer, averager = make(communicator, torch.optim.AdamW, **options)
+    alone = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3))
+    alone.load_state_dict(model.state_dict())
+    expected, ended = torch.optim.AdamW(alone.parameters(), lr=0.05), []
+    for step in range(7):
+        ranks = [rank for rank in range(eave.size()) if step < batches_of(rank)]
+        expected.zero_grad()
+        sum(loss_of(alone, rank, step) / len(ranks) for rank in ranks).backward()
+        assert clip_of(alone)() > 0.02
+        expected.step()
+    with averager.join(after_step=lambda: ended.append(1), before_update=clip_of(model)):
+        for step in range(batches_of(eave.rank())):
+            optimizer.zero_grad()
+            scale(loss_of(model, eave.rank(), step)).backward()
+            average(averager)
+            clip_of(model)()
+            step_by(averager)
+    assert is_same_everywhere(model.parameters()), communicator
+    for mine, theirs in zip(model.parameters(), alone.parameters()):
+        assert torch.allclose(mine, theirs, rtol=0, atol=1e-4), (communicator, mine, theirs)
+    assert len(ended) == (0 if eave.size() == 1 else 7 - batches_of(eave.rank())), ended
+    averager.close()
+
+
+def hold_ranks_without_data_clip_the_mean_as_the_others_do():
+    joined_with_clipping("allreduce", lambda averager: averager.average_gradients())
+    joined_with_clipping("local-sgd", lambda averager: averager.average_gradients(), tau=2, post_local_at=100)
+
+
+def hold_a_scaler_divides_before_the_mean_of_joined_steps():
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+
+    def average(averager):
+        scaler.unscale_(averager)
+        averager.average_gradients()
+
+    def step(averager):
+        scaler.step(averager)
+        scaler.update()
+
+    joined_with_clipping("allreduce", average, step, scaler.scale)
+
+
+def hold_a_scaler_alone_steps_in_join():
+    trained = []
+    for scaler in (None, torch.amp.GradScaler("cpu", init_scale=1024.0)):
+        model, optimizer, averager = make()
+        with averager.join():
+            for step in range(batches_of(eave.rank())):
+                optimizer.zero_grad()
+                loss = loss_of(model, eave.rank(), step)
+                (scaler.scale(loss) if scaler else loss).backward()
+                if scaler:
+                    scaler.step(averager)
+                    scaler.update()
+                else:
+                    averager.step()
+        assert is_same_everywhere(model.parameters())
+        trained.append([each.detach().clone() for each in model.parameters()])
+        averager.close()
+    assert all(torch.equal(*pair) for pair in zip(*trained))
+
+
+def hold_before_update_is_not_called_where_no_gradients_were_averaged():
+    for communicator, options in (("local-sgd", {"tau": 2}), ("easgd", {"tau": 2}), ("easgd-async", {"tau": 2}), ("none", {})):
+        model, optimizer, averager = make(communicator, **options)
+        called = []
+        with averager.join(before_update=lambda: called.append(1)):
+            for step in range(batches_of(eave.rank())):
+                optimizer.zero_grad()
+                loss_of(model, eave.rank(), step).backward()
+                averager.average_gradients()
+                averager.step()
+        assert not called, communicator
+        averager.close()
+    model, optimizer, averager = make("local-sgd", tau=2, post_local_at=5)
+    with averager.join(before_update=lambda: called.append(1)):
+        for step in range(batches_of(eave.rank())):
+            optimizer.zero_grad()
+            loss_of(model, eave.rank(), step).backward()
+            averager.average_gradients()
+            averager.step()
+    assert len(called) == (0 if eave.size() == 1 else max(0, 5 - batches_of(eave.rank()))), called
+
+
+def hold_a_step_that_is_left_out_calls_no_before_update():
+    model, optimizer, averager = make()
+    called = []
+    with averager.join(before_update=lambda: called.append(1)):
+        for step in range(batches_of(eave.rank())):
+            optimizer.zero_grad()
+            (loss_of(model, eave.rank(), step) * (float("nan") if step == 6 else 1)).backward()
+            averager.average_gradients()
+            averager.step()
+    assert is_same_everywhere(model.parameters()) and averager.steps_left_out == 1
+    assert len(called) == (0 if eave.size() == 1 else max(0, 6 - batches_of(eave.rank()))), called
+
+
+def hold_what_ranks_without_data_would_not_do_is_refused():
+    for communicator, options in (("allreduce", {}), ("local-sgd", {"tau": 2, "post_local_at": 1})):
+        model, optimizer, averager = make(communicator, **options)
+        with averager.join():
+            if batches_of(eave.rank()):
+                loss_of(model, eave.rank(), 0).backward()
+                refused("averager.join(before_update=lambda: torch", averager.average_gradients)
+                averager.step()
+        with averager.join(before_update=clip_of(model)):
+            if batches_of(eave.rank()):
+                scaler = torch.amp.GradScaler("cpu", init_scale=2.0)
+                optimizer.zero_grad()
+                scaler.scale(loss_of(model, eave.rank(), 0)).backward()
+                refused("step within join(before_update=...)", averager.step)
+                refused("step within join(before_update=...)", lambda: scaler.step(averager))
+                averager.average_gradients()
+                refused("scaler.unscale_ within join()", lambda: scaler.unscale_(averager))
+                refused("scaler.step within join()", lambda: scaler.step(averager))
+                clip_of(model)()
+                averager.step()
+        assert communicator != "allreduce" or is_same_everywhere(model.parameters())
+        averager.close()
+
+
 def hold_ranks_of_every_method_end_together():
     for communicator in ("local-sgd", "diloco", "easgd", "easgd-tree", "gossip", "easgd-async", "downpour", "mdownpour",
                          "none"):

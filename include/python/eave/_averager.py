@@ -268,6 +268,8 @@ class Averager(ScaledSteps, SavedMethod):
             raise Error(USAGE, f"step: {self._name} {reason}")
         factor = self._factor_of_scaler()
         if self._updates is None:
+            if Joined.current:
+                Joined.current.refuse_step_alone(self)
             self._average("step", loss, factor)
         else:
             self._follow_rates()
@@ -300,6 +302,8 @@ class Averager(ScaledSteps, SavedMethod):
                                "them before averager.step() instead")
         if self._updates is not None:
             raise Error(USAGE, "average_gradients: they are averaged already; call averager.step()")
+        if Joined.current:
+            Joined.current.refuse_mean_alone(self)
         self._average("average_gradients", self._loss_in("average_gradients", loss_sum))
         return bool(self._updates)
 
@@ -355,7 +359,8 @@ class Averager(ScaledSteps, SavedMethod):
         if self._is_in_step:
             raise Error(USAGE, f"{call} within a step: {self._what_comes_first()}")
 
-    def join(self, after_step: Optional[Callable[[], object]] = None) -> ContextManager[None]:
+    def join(self, after_step: Optional[Callable[[], object]] = None, *,
+             before_update: Optional[Callable[[], object]] = None) -> ContextManager[None]:
         """Collective. A context for a loop over batches of which ranks may have unequal numbers:
 
             with averager.join():
@@ -368,8 +373,25 @@ class Averager(ScaledSteps, SavedMethod):
         ranks that have data. `after_step` is called after each step without data, such as scheduler.step if the loop calls
         it for each batch. If ranks take steps independently (easgd-async), it only waits for the other ranks.
 
+        If the loop calls average_gradients(), give what it does between that and step() as `before_update`, which a rank
+        without data calls there if gradients were averaged, with the mean in the gradients:
+
+            def clip():
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+
+            with averager.join(before_update=clip):
+                for x, y in batches:
+                    ...
+                    averager.average_gradients()
+                    clip()
+                    averager.step()
+
+        It must do the same on all ranks, and not call a GradScaler: a rank without data has nothing to divide. Let the scaler
+        divide before the mean is made: scaler.step(averager) without average_gradients(), or scaler.unscale_(averager)
+        before it. If the loop changes nothing in between, give `lambda: None`.
+
         If the loop calls begin_step(samples), means are weighted by these samples. Otherwise all ranks with data have the same weight. consensus() belongs after it."""
-        return join(self, after_step)
+        return join(self, after_step, before_update)
 
     def _update(self) -> None:
         self._is_updating = self._is_torn = True

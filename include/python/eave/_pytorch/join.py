@@ -9,6 +9,7 @@ from .. import _method
 from .._caller import find_line
 from .._error import CONFIGURATION, USAGE, Error
 from .._leaving import Leaving
+from .._library import AVERAGES_GRADIENTS
 from .._ranks import sum_over_ranks
 
 if TYPE_CHECKING:
@@ -24,8 +25,9 @@ class Joined:
     """A join that is open. While it is, steps of its averager begin by begin()."""
     current: Optional[Joined] = None  # a process has at most one
 
-    def __init__(self, averager: Averager) -> None:
-        self._averager = averager
+    def __init__(self, averager: Averager, before_update: Optional[Callable[[], object]]) -> None:
+        self._averager, self._before_update = averager, before_update
+        self._averages = _may_average(averager)
         self._values: list[float] = []
 
     def begin_step(self, averager: Averager, samples: int, samples_everywhere: int) -> None:
@@ -69,17 +71,52 @@ class Joined:
         averager = self._averager
         while self.begin(0):
             before = averager.steps
-            averager.step(0.0)
+            self._follow_step()
             if averager.steps == before:  # the ranks have met, without a step of this one
                 averager._steps_taken -= 1
             elif after_step:
                 after_step()
+
+    def _follow_step(self) -> None:
+        averager = self._averager
+        if not (self._before_update and self._averages):
+            return averager.step(0.0)
+        if averager.average_gradients(0.0):  # otherwise no rank's optimizer takes this step, or none but those with data
+            self._before_update()
+        averager.step()
+
+    def refuse_mean_alone(self, averager: Averager) -> None:
+        """Raises an Error in average_gradients() if ranks whose data has ended would not know what follows it."""
+        if self._averages and averager is self._averager and not self._before_update:
+            raise Error(USAGE, "average_gradients within join(): ranks whose data has ended would not do to the mean what the "
+                               "loop does before step(): write that as averager.join(before_update=lambda: "
+                               "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)). A GradScaler must divide before: "
+                               "call scaler.unscale_(averager) before average_gradients(), or scaler.step(averager) without it")
+
+    def refuse_step_alone(self, averager: Averager) -> None:
+        """Raises an Error in a step() without average_gradients() if ranks whose data has ended call before_update in it."""
+        if self._averages and averager is self._averager and self._before_update:
+            raise Error(USAGE, "step within join(before_update=...): ranks whose data has ended call before_update between "
+                               "average_gradients() and step(): do the same in the loop, or leave before_update out")
+
+    def refuse_scaled_mean(self, averager: Averager, call: str) -> None:
+        """Raises an Error when a GradScaler is about to divide what average_gradients() has averaged."""
+        if self._averages and averager is self._averager and averager._updates is not None:
+            raise Error(USAGE, f"{call} within join(): it would divide the mean, and ranks whose data has ended have taken over "
+                               "the mean as it was: call scaler.unscale_(averager) before average_gradients(), and not in "
+                               "before_update")
 
     def refuse_late_values(self) -> None:
         """Raises an Error if what schedulers change differs from what it was when the step began."""
         if _scheduled_values(self._averager._optimizer) != self._values:
             raise Error(USAGE, "step within join(): the learning rate, momentum or weight decay was set after the step began, "
                                "and ranks whose data has ended have taken over the one before: set it before the model computes")
+
+
+def _may_average(averager: Averager) -> bool:
+    """Whether the method averages gradients in some steps."""
+    begins_so = any(name.replace("-", "_") == "post_local_at" and str(value) != "0" for name, value in averager._options.items())
+    return averager._has(AVERAGES_GRADIENTS) or begins_so
 
 
 def _scheduled_values(optimizer: torch.optim.Optimizer) -> list[float]:
@@ -116,13 +153,14 @@ def _take_over(optimizer: torch.optim.Optimizer, numbers: Iterator[float]) -> No
 
 
 @contextlib.contextmanager
-def join(averager: Averager, after_step: Optional[Callable[[], object]]) -> Iterator[None]:
+def join(averager: Averager, after_step: Optional[Callable[[], object]],
+         before_update: Optional[Callable[[], object]]) -> Iterator[None]:
     """See Averager.join."""
     if Joined.current:
         raise Error(USAGE, "join() within join(): while a rank without data follows the steps of one averager, it cannot "
                            "follow those of another; take them one after the other")
     averager._refuse_step_under_way("join")
-    joined = Joined.current = Joined(averager)
+    joined = Joined.current = Joined(averager, before_update)
     try:
         try:
             yield

@@ -3,13 +3,15 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Optional, cast
 
 from .._error import USAGE, Error
+from .join import Joined
 
 if TYPE_CHECKING:
     import torch
 
+    from .._averager import Averager
     from .parameters import ParameterVector
 
 
@@ -25,6 +27,8 @@ class ScaledSteps:
     @property
     def param_groups(self) -> list[dict[str, Any]]:
         """Those of the optimizer. A GradScaler reads them."""
+        if Joined.current and find_scaler("unscale_"):
+            Joined.current.refuse_scaled_mean(cast("Averager", self), "scaler.unscale_")
         groups: list[dict[str, Any]] = self._optimizer.param_groups
         return groups
 
@@ -36,6 +40,8 @@ class ScaledSteps:
         low = self._vector.low
         if scale is None or _has_unscaled(find_scaler(), self._optimizer):
             return 1.0
+        if Joined.current:
+            Joined.current.refuse_scaled_mean(cast("Averager", self), "scaler.step")
         self._vector.gradients.refuse_sparse()
         if not low.has_masters and any(each.dtype == torch.float16 for each in low.parameters):
             raise Error(USAGE, "scaler.step(averager) divides gradients by the scale, and in float16 the small ones would "
@@ -72,14 +78,14 @@ class ScaledSteps:
                     found.fill_(1)
 
 
-def find_scaler() -> Optional[torch.amp.GradScaler]:
-    """The GradScaler whose step() has called the Averager's, or None."""
+def find_scaler(name: str = "step") -> Optional[torch.amp.GradScaler]:
+    """The GradScaler whose function of this name has called the Averager, or None."""
     import torch
     frame: Optional[FrameType] = sys._getframe(1)
     for _ in range(8):
         if frame is None:
             return None
-        caller = frame.f_locals.get("self") if frame.f_code.co_name == "step" else None
+        caller = frame.f_locals.get("self") if frame.f_code.co_name == name else None
         if isinstance(caller, torch.amp.GradScaler):
             return caller
         frame = frame.f_back
