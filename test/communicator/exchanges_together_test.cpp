@@ -46,6 +46,37 @@ TEST_P(Together, is_what_the_trait_says) {
   });
 }
 
+// A value of one slice of replicated() differs on one rank when an exchange comes. Expects that the slices stay equal,
+// once all ranks have taken another rank's after that exchange.
+void expect_mended(Transport& transport, const std::string& method, const Given& given, std::size_t slice) {
+  BegunWorker worker(transport, method, given, {.momentum = 0.9}, 5);
+  const std::vector<Slice> vectors = worker.communicator().replicated();
+  if (slice >= vectors.size()) return;
+  if (transport.rank() == 1) vectors[slice][3] += 0.25f;
+  worker.step();
+  for (const Slice each : worker.communicator().replicated()) transport.broadcast(each, 0).wait();
+  worker.run(6);  // exchanges follow every third step
+  for (const Slice each : worker.communicator().replicated()) {
+    EXPECT_TRUE(same_on_all_ranks(transport, {each.begin(), each.end()})) << "slice " << slice;
+  }
+  worker.communicator().finish();
+}
+
+TEST_P(Together, keeps_what_a_repair_has_made_equal) {
+  const CommunicatorKind& kind = find_kind(communicator_kinds(), GetParam());
+  if (!kind.traits.exchanges_together) GTEST_SKIP() << "keeps nothing equal";
+  const Given usual = frequent_exchanges(GetParam(), 3), compressed = with(usual, {{"compression", "int8"}});
+  std::vector<Given> courses = {usual, compressed};
+  if (std::ranges::count(kind.options, "worker-momentum", &OptionSpec::name) > 0)
+    courses.push_back(with(compressed, {{"worker-momentum", "average"}}));
+  constexpr std::size_t kMost = 6;  // slices of a method
+  for (const Given& given : courses) {
+    for (std::size_t slice = 0; slice < kMost; ++slice) {
+      on_ranks({"threads", 3}, [&](Transport& transport) { expect_mended(transport, GetParam(), given, slice); });
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(With, Together, testing::ValuesIn(communicator_names(4)),
                          [](const auto& each) { return identifier(each.param); });
 

@@ -167,10 +167,15 @@ class LocalSgd final : public Communicator {
     steps_.restart();
   }
 
-  // The parameters are equal on all ranks only if an exchange has just taken place.
+  // The parameters are equal on all ranks only if an exchange has just taken place, or gradients are averaged. b is
+  // always.
   std::vector<Slice> replicated() override {
-    if (mean_.samples_everywhere() == 0) return {replica_.parameters};
-    return {};
+    const bool are_equal = mean_.samples_everywhere() == 0;
+    std::vector<Slice> vectors;
+    if (are_equal) vectors.push_back(replica_.parameters);
+    parameters_.append_agreed(vectors);
+    momentum_.append_replicated(vectors, are_equal);
+    return vectors;
   }
 
   void finish() override { consensus(); }

@@ -47,7 +47,8 @@ class OuterAveraging final : public Communicator {
 
   void after_update(const Step& step) override {
     mean_.count(step);
-    if (steps_.end_step(step)) exchange(step);
+    has_just_exchanged_ = steps_.end_step(step);
+    if (has_just_exchanged_) exchange(step);
   }
 
   bool reads_parameters_after(const Step& step) const override { return steps_.exchanges_after(step); }
@@ -71,8 +72,16 @@ class OuterAveraging final : public Communicator {
     return state;
   }
 
-  std::vector<Slice> replicated() override { return {outer_.center(), outer_.velocity()}; }
-  std::vector<Slice> common_state() override { return replicated(); }
+  // If a center differs on one rank, an exchange passes the difference on to b and to the worker. So these must be
+  // compared too, or a repair would leave it there.
+  std::vector<Slice> replicated() override {
+    std::vector<Slice> vectors = {outer_.center(), outer_.velocity()};
+    parameters_.append_agreed(vectors);
+    if (has_just_exchanged_) vectors.push_back(replica_.parameters);
+    momentum_.append_replicated(vectors, has_just_exchanged_);
+    return vectors;
+  }
+  std::vector<Slice> common_state() override { return {outer_.center(), outer_.velocity()}; }
   std::vector<Slice> own_state() override {
     std::vector<Slice> state = {mean_.state()};
     parameters_.append_own_state(state);
@@ -121,6 +130,7 @@ class OuterAveraging final : public Communicator {
   MomentumExchange momentum_;
   OuterOptimizer outer_;
   ReplicaView replica_;
+  bool has_just_exchanged_ = false;  // all workers are where the exchange has placed them
   double seconds_waiting_ = 0;
 };
 

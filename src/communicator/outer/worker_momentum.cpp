@@ -98,5 +98,12 @@ void MomentumExchange::join() {
 void MomentumExchange::append_state(std::vector<Slice>& state) {
   for (MeanExchange& each : means_) each.append_state(state);
 }
+void MomentumExchange::append_replicated(std::vector<Slice>& vectors, bool are_equal) {
+  for (std::size_t i = 0; i < means_.size(); ++i) {
+    means_[i].append_agreed(vectors);
+    if (are_equal && i < replica_.optimizer.size()) vectors.push_back(replica_.optimizer[i]);
+  }
+}
+
 
 }  // namespace eave

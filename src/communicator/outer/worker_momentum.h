@@ -39,6 +39,9 @@ class MomentumExchange {
   // For checkpoints.
   void append_state(std::vector<Slice>& state);
 
+  // Appends what is equal on all ranks. `are_equal`: the optimizer's vectors are, if they are averaged, because an
+  // exchange has just taken place.
+  void append_replicated(std::vector<Slice>& vectors, bool are_equal);
  private:
   void prepare(int vectors);
 

@@ -54,12 +54,16 @@ void MeanExchange::agree_on(ConstSlice values) {
 }
 
 void MeanExchange::append_state(std::vector<Slice>& state) {
-  if (feedback_) state.push_back(agreed_.slice());
+  append_agreed(state);
   feedback_.append_state(state);
 }
 
 std::string MeanExchange::describe() const {
   const std::string line = feedback_.describe("(n_i / n) (x_i - b)");
+void MeanExchange::append_agreed(std::vector<Slice>& vectors) {
+  if (feedback_) vectors.push_back(agreed_.slice());
+}
+
   return line.empty() ? line : line + ";\nx_i <- b + Q(s) in place of the mean, b being where all went on from last";
 }
 

@@ -67,6 +67,8 @@ class MeanExchange {
  private:
   Transport& transport_;
   ErrorFeedback feedback_;
+  // With a codec, appends b, which is equal on all ranks at any time.
+  void append_agreed(std::vector<Slice>& vectors);
   Device* device_ = nullptr;
   Buffer agreed_;  // b
 };
