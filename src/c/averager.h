@@ -175,6 +175,7 @@ class Averager {
   Hash128 hash_of(ConstSlice values);
   void require_equal_steps();
   ConstSlice consensus();
+  ConstSlice compared_consensus();
   void warn_if_untrained(ConstSlice values);
   void warn_of_few_exchanges() const;
 

@@ -100,6 +100,19 @@ ConstSlice Averager::consensus() {
   return communicator_->consensus();
 }
 
+// As consensus(), and compares what the method keeps equal on all ranks. If that has been repaired, a vector that was
+// made from it must be made anew.
+ConstSlice Averager::compared_consensus() {
+  const ConstSlice before = consensus();
+  const std::int64_t repaired = replicas_->repaired();
+  replica_.device->wait();
+  replicas_->settle();
+  replicas_->compare();
+  const ConstSlice values = replicas_->repaired() == repaired ? before : consensus();
+  if (options_.plugin) require_same_consensus(*counting_, *replica_.device, values, workers_, plugin_name());
+  return values;
+}
+
 void Averager::write_consensus(Slice into) {
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "consensus");
   if (observer_) observer_->before_meeting();
@@ -111,16 +124,13 @@ void Averager::write_consensus(Slice into) {
   require_equal_steps();
   check_last_update(traits().averages_gradients);
   check_shares();
-  const ConstSlice values = consensus();
-  if (options_.plugin) require_same_consensus(*counting_, *replica_.device, values, workers_, plugin_name());
+  const ConstSlice values = compared_consensus();
   if (gpu_ && !gpu_->holds(values)) {
     gpu_->write(into, values);
   } else {
     replica_.device->copy(into, values);
   }
   replica_.device->wait();
-  replicas_->settle();
-  replicas_->compare();
   warn_if_untrained(into);
   is_gone_on_ = false;
   if (observer_) observer_->after_consensus(distance_from(into));

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "communicator/support/plugin.h"
 #include "eave/agreement.h"
 #include "test/c/quadratic_loop.h"
+#include "test/communicator/worker.h"
 #include "test/transport/ranks.h"
 
 namespace eave {
@@ -250,7 +252,22 @@ TEST(Replicas, are_mended_if_that_is_asked_for) {
     loop.step();
     if (transport.rank() == 2) loop.x[3] += 1;
     for (int t = 0; t < 9; ++t) loop.step();
-    loop.consensus();
+    EXPECT_TRUE(same_on_all_ranks(transport, loop.consensus()));
+    if (transport.rank() == 2) loop.x[3] += 1;
+    const std::vector<float> mended = loop.consensus();
+    EXPECT_TRUE(same_on_all_ranks(transport, mended));
+    EXPECT_EQ(mended, loop.x);
+    loop.averager.finish();
+  });
+}
+
+// The plug-in keeps its consensus until it has to make it anew.
+TEST(Replicas, are_mended_before_a_consensus_is_made_of_them) {
+  load_plugin(FAULTY_CENTER);
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    QuadraticLoop loop(transport, "communicator=faulty-center lr=0.1 fault=center on-replica-fault=repair");
+    for (int t = 0; t < 10; ++t) loop.step();
+    EXPECT_TRUE(same_on_all_ranks(transport, loop.consensus()));
     loop.averager.finish();
   });
 }

@@ -42,6 +42,7 @@ class FaultyCenter final : public Communicator {
       velocity_[i] = kMomentum * velocity_[i] + difference_[i];
       center_[i] += velocity_[i];
     }
+    if (is("center") && transport_.rank() == 1) center_[0] += 1;
     is_cached_ = false;
   }
   ConstSlice consensus() override {
