@@ -59,10 +59,15 @@ void ReplicaComparison::after_step(std::int64_t index) {
   ++steps_since_;
   if (under_way_ && is_due()) settle();
   if (steps_since_ < settings_.every || under_way_) return;
-  const std::vector<Slice> vectors = vectors_.values();
-  if (vectors.empty()) return;  // between two exchanges, nothing is equal
-  start(vectors);
+  if (vectors_.values().empty()) return;  // between two exchanges, the method has nothing that is equal
+  start(all_vectors());
   if (settings_.repairs) settle();
+}
+
+std::vector<Slice> ReplicaComparison::all_vectors() const {
+  std::vector<Slice> vectors = vectors_.values();
+  vectors.insert(vectors.end(), vectors_.of_caller.begin(), vectors_.of_caller.end());
+  return vectors;
 }
 
 // The sum is queued behind an exchange that began before it, and may take as long as that exchange.
@@ -75,7 +80,7 @@ bool ReplicaComparison::is_due() const {
 void ReplicaComparison::compare() {
   if (settings_.every == 0) return;
   require_same_sizes();
-  const std::vector<Slice> vectors = vectors_.values();
+  const std::vector<Slice> vectors = all_vectors();
   if (vectors.empty()) return;
   steps_since_ = 0;
   const std::string mine = hash_of_all(vectors).text();
@@ -163,7 +168,7 @@ const std::string& ReplicaComparison::advice(bool is_majority, bool is_loaded) c
 }
 
 void ReplicaComparison::repair(int root) {
-  for (const Slice values : vectors_.values()) transport_.broadcast(values, root).wait();
+  for (const Slice values : all_vectors()) transport_.broadcast(values, root).wait();
   ++repaired_;
 }
 

@@ -17,6 +17,9 @@ namespace eave {
 struct ReplicatedVectors {
   std::function<std::vector<Slice>()> values;
   std::function<std::optional<std::int64_t>()> exchange_under_way;
+  // Vectors of the caller, which are equal on all ranks at any time. A comparison after a step includes them, but waits
+  // for a step after which `values` returns something.
+  std::vector<Slice> of_caller = {};
 };
 
 struct ReplicaComparisonSettings {
@@ -62,6 +65,7 @@ class ReplicaComparison {
   };
 
   bool is_due() const;
+  std::vector<Slice> all_vectors() const;
   void start(const std::vector<Slice>& vectors);
   Hash128 hash_of_all(const std::vector<Slice>& vectors);
   void judge(const std::vector<std::string>& hashes, std::int64_t step);  // hashes: by rank

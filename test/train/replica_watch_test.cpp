@@ -2,6 +2,7 @@
 // must find it.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <random>
 
 #include "eave/agreement.h"
@@ -60,7 +61,6 @@ TEST_P(ReplicaFault, is_repaired_from_the_majority_to_the_bits_of_a_run_without_
   }
 }
 
-TEST_P(ReplicaFault, without_a_majority_ends_the_run_with_70) {
 // The exchange after step 6 takes in the bit that has been flipped after step 5. Returns the center at the end, and
 // expects that a comparison finds a difference only once.
 std::vector<float> mend_after_an_exchange(TrainingSetting setting, bool is_flipped, int repaired) {
@@ -95,6 +95,7 @@ TEST_P(ReplicaFault, that_an_exchange_has_taken_in_is_repaired_once) {
   }
 }
 
+TEST_P(ReplicaFault, without_a_majority_ends_the_run_with_70) {
   const EndedJob ended = run_job(2, [&](Transport& transport) {
     TrainingSetting these = setting(1, transport.rank() == 1);
     these.plan.on_replica_fault = OnReplicaFault::kRepair;
@@ -125,6 +126,36 @@ TEST_P(ReplicaFault, that_was_loaded_from_a_checkpoint_is_found_before_the_first
   EXPECT_EQ(steps, 0);
   const std::string& text = ended.messages[0];
   EXPECT_NE(text.find("as loaded from the checkpoint of step 6 rank 1 on "), std::string::npos) << text;
+}
+
+// A bit of the moving average is flipped on rank 1 of 3 after step 5.
+void flip_in_average(Training& training, Transport& transport) {
+  if (transport.rank() != 1) return;
+  training.at_step = [&training](const StepRecord& record) {
+    if (record.step != 5) return;
+    float& value = training.parts().average->state()[0][7];
+    value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (std::uint32_t{1} << 20));
+  };
+}
+
+TEST_P(ReplicaFault, of_the_moving_average_ends_the_run_or_is_repaired) {
+  TrainingSetting these = setting(0, false);
+  these.ema_decay = 0.9;
+  const EndedJob ended = run_job(3, [&](Transport& transport) {
+    Training training(transport, these);
+    flip_in_average(training, transport);
+    training.run();
+  });
+  EXPECT_EQ(ended.code, 70);
+  EXPECT_NE(ended.messages[0].find("after step 6 rank 1 on "), std::string::npos) << ended.messages[0];
+  these.plan.on_replica_fault = OnReplicaFault::kRepair;
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    const std::vector<float> undisturbed = Trained(transport, these).average();
+    Training training(transport, these);
+    flip_in_average(training, transport);
+    EXPECT_EQ(training.run().progress.repaired, 1);
+    EXPECT_EQ(training.average(), undisturbed);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(With, ReplicaFault, testing::ValuesIn(methods()), in_identifiers);

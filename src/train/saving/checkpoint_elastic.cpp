@@ -41,6 +41,10 @@ bool fits(const CheckpointHeader& header, const NamedSlice& part) {
   return saved != header.vectors.end() && saved->size == part.values.size();
 }
 
+// The moving average is equal on all ranks by definition. If a rank has saved other bits, all go on from rank 0's,
+// which are those of ema.safetensors.
+bool is_average(const NamedSlice& part) { return part.name.starts_with("average."); }
+
 std::int64_t samples_before(const Sampler& sampler, std::int64_t step) {
   const std::int64_t in_epoch = sampler.steps_per_epoch();
   const auto first = [&](std::int64_t steps) {
@@ -134,7 +138,7 @@ TrainingProgress ElasticResumption::progress_after(const std::vector<CheckpointH
 void ElasticResumption::restore_worker(const FormerRank& mine) {
   Replica& replica = parts_.replica;
   for (const NamedSlice& part : state_of(parts_)) {
-    if (part.name.starts_with("communicator.")) continue;
+    if (part.name.starts_with("communicator.") || is_average(part)) continue;
     require_size(part.name, mine.values(part.name), part.values);
     write_values(replica.device, part.values, mine.values(part.name));
   }
@@ -162,14 +166,14 @@ void ElasticResumption::restore_common(const FormerRank& first, const std::vecto
   const std::vector<Slice> common = parts_.communicator.common_state();
   for (const NamedSlice& part : state_of(parts_)) {
     const bool is_of_method = part.name.starts_with("communicator.");
-    const bool is_average = part.name.starts_with("average.");
-    const bool is_shared = is_average || !keeps_workers_ || parts_.traits.averages_gradients;
+    const bool is_shared = !keeps_workers_ || parts_.traits.averages_gradients;
     const bool may_be_equal = is_of_method ? has_method : is_shared || !is_one;
     const bool is_equal = may_be_equal && part.name != "parameters" &&
                           part.values.size() == parts_.replica.parameters.size() &&
                           std::ranges::find(equal, part.name, &CheckpointVector::name) != equal.end();
-    const bool is_common = is_among(common, part.values), has_fit = fits(first.header, part);
-    if (is_common && !has_fit && !plugin_.empty()) refuse_unfit_slice(plugin_, part.name, part.values);
+    if (is_average(part)) require_size(part.name, first.values(part.name), part.values);
+    const bool is_common = is_average(part) || is_among(common, part.values), has_fit = fits(first.header, part);
+    if (is_common && is_of_method && !has_fit && !plugin_.empty()) refuse_unfit_slice(plugin_, part.name, part.values);
     if (!(is_equal || is_common) || !has_fit) continue;
     write_values(parts_.replica.device, part.values, first.values(part.name));
     if (part.name != "optimizer.0") continue;

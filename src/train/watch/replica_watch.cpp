@@ -1,5 +1,7 @@
 #include "train/watch/replica_watch.h"
 
+#include "train/loop/consensus_average.h"
+
 namespace eave {
 namespace {
 
@@ -16,15 +18,16 @@ ReplicaComparisonSettings settings_of(const TrainingParts& parts, const Training
   return settings;
 }
 
-ReplicatedVectors vectors_of(Communicator& communicator) {
-  return {[&communicator] { return communicator.replicated(); },
-          [&communicator] { return communicator.exchange_under_way(); }};
+ReplicatedVectors vectors_of(const TrainingParts& parts) {
+  return {[&communicator = parts.communicator] { return communicator.replicated(); },
+          [&communicator = parts.communicator] { return communicator.exchange_under_way(); },
+          parts.average != nullptr ? parts.average->state() : std::vector<Slice>()};
 }
 
 }  // namespace
 
 ReplicaWatch::ReplicaWatch(const TrainingParts& parts, const TrainingPlan& plan, const TrainingEvents& events)
-    : comparison_(parts.transport, parts.replica.device, vectors_of(parts.communicator), settings_of(parts, plan),
+    : comparison_(parts.transport, parts.replica.device, vectors_of(parts), settings_of(parts, plan),
                   [&events](const std::string& text) {
                     if (events.warning) events.warning(text);
                   }) {}

@@ -1,5 +1,5 @@
-// Compares the vectors that a method keeps bit-identical on all ranks, every --replica-hash-every steps and before
-// evaluations. guard/replica_comparison.h does the work.
+// Compares the vectors that a method keeps bit-identical on all ranks, and the moving average of --ema-decay, every
+// --replica-hash-every steps and before evaluations. guard/replica_comparison.h does the work.
 #pragma once
 
 #include <cstdint>

@@ -188,6 +188,32 @@ INSTANTIATE_TEST_SUITE_P(With, ElasticFrom,
                          });
 INSTANTIATE_TEST_SUITE_P(With, Elastic, testing::ValuesIn(communicator_names(2)), in_identifiers);
 
+TEST(ElasticAverage, that_one_rank_has_saved_with_other_bits_is_that_of_rank_0) {
+  const TemporaryDirectory temporary;
+  const auto setting_on = [&](int ranks) {
+    TrainingSetting setting = setting_of("easgd", ranks, temporary.path());
+    setting.plan.replica_hash_every = 0;
+    setting.ema_decay = 0.9;
+    return setting;
+  };
+  std::vector<float> saved;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    Training training(transport, setting_on(2));
+    training.at_step = [&](const StepRecord& record) {
+      if (record.step == 2 && transport.rank() == 1) training.parts().average->state()[0][7] += 1;
+    };
+    training.run();
+    EXPECT_FALSE(same_on_all_ranks(transport, training.average()));
+    if (transport.rank() == 0) saved = training.average();
+  });
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    TrainingSetting setting = setting_on(3);
+    setting.plan.elastic_step = kSaved;
+    setting.plan.first_step = setting.plan.steps = kSaved * 2 / 3;
+    EXPECT_EQ(Trained(transport, setting).average(), saved);
+  });
+}
+
 TEST(StepAfterSamples, is_the_last_one_that_begins_no_later) {
   Sampler sampler(Sampling::kShard, 33, 4, 8, 1, {});  // steps of 32 and 1
   const std::vector<std::int64_t> steps = {0, 0, 1, 2, 2, 3, 4};
