@@ -226,7 +226,8 @@ int eave_shuffle(int64_t* order, size_t count, uint64_t seed, int64_t epoch);
  * With another number of ranks, `former` of eave_restore says what becomes of this rank. If it is the rank's own
  * number, this rank goes on where that former rank was, with the optimizer's state from `caller`. If it is 0 on another
  * rank, this rank begins with what all ranks had in common. If it is EAVE_NOBODY, this rank begins where the method
- * begins a new rank, and the optimizer begins anew. In the last two cases `caller` is rank 0's.
+ * begins a new rank, and the optimizer begins anew. In the last two cases `caller` is rank 0's. `adownpour` refuses
+ * another number of ranks with EAVE_CONFIGURATION, because its average depends on the number of pushes of all ranks.
  *
  * Bytes that are handed out stay valid until the next of these functions or eave_close. */
 enum { EAVE_NOBODY = -1, EAVE_NO_CHECKPOINT = -2 };

@@ -46,6 +46,9 @@ struct Joining {
   // False: this rank is new and holds the consensus.
   bool goes_on = false;
   int former_workers = 0;  // number of workers before
+  // True: the steps so far have been counted anew, so that they stand for as many samples as before (`eave train`).
+  // False: they are as many as before.
+  bool counts_steps_anew = false;
 };
 
 // One optimizer step. All fields except `samples` and `loss_sum` are equal on every rank.

@@ -77,9 +77,17 @@ void DownpourWorker::reset_to_center(const ReplicaView& replica) {
   begin_worker();
 }
 
-// Another number of workers has pushed another number of times in as many steps, unless the batch grows with it.
+// Another number of workers has pushed another number of times in as many steps. Steps that are counted anew by samples
+// stand for as many pushes, if the batch of all ranks grows with their number.
 void DownpourWorker::require_known_updates(const Joining& joining) const {
-  if (!average_ || !average_->counts_updates() || !is_batch_total_ || joining.former_workers == workers()) return;
+  if (!average_ || !average_->counts_updates() || joining.former_workers == workers()) return;
+  if (!joining.counts_steps_anew)
+    throw AgreedError(ExitCode::kConfiguration,
+                      "the state was saved by " + count_text(joining.former_workers, "worker") +
+                          ", and now there are " + std::to_string(workers()) +
+                          ". The number of pushes so far is not known then, and the average of adownpour depends on "
+                          "it. Restore it on as many ranks as before, or begin anew");
+  if (!is_batch_total_) return;
   throw AgreedError(ExitCode::kConfiguration,
                     "--resume elastic: the run had " + count_text(joining.former_workers, "worker") + ", now it has " +
                         std::to_string(workers()) +

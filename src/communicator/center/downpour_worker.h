@@ -31,8 +31,8 @@ class DownpourWorker final : public AsyncCenter {
   // Between exchanges message() holds b_i, the center that this worker pulled last.
   std::vector<Slice> state() override;
   std::vector<Slice> own_state() override { return {message()}; }
-  // New workers begin at c, as after an exchange, even if z is the consensus. Throws AgreedError(kConfiguration) if the
-  // number of pushes so far is not known.
+  // New workers begin at c, as after an exchange, even if z is the consensus. Throws AgreedError(kConfiguration) if z
+  // depends on the number of pushes so far, and that is not known.
   void join(const Joining& joining) override;
   std::string equation() const override;
 

@@ -109,7 +109,7 @@ TrainingProgress ElasticResumption::load() {
     if (has_own) restore_own_state(mine);
   });
   parts_.communicator.forget_consensus();
-  parts_.communicator.join({goes_on, former_workers});
+  parts_.communicator.join({goes_on, former_workers, true});
   return progress_after(headers);
 }
 
