@@ -96,13 +96,12 @@ bool ElasticState::keeps_workers(Communicator& communicator) const {
 }
 
 Joining ElasticState::restore(Communicator& communicator, Slice counts) {
-  const std::vector<NamedVector> vectors = vectors_of(replica_, counts, communicator);
-  const std::vector<Slice> own = communicator.own_state();
   const bool goes_on = was_there_ && keeps_workers(communicator);
-  restore_common(vectors, communicator);
+  restore_common(vectors_of(replica_, counts, communicator), communicator);
   write_vector(*replica_.device, counts, (was_there_ ? saved_.mine : saved_.first).values(kCounters));
   if (goes_on) write_vector(*replica_.device, replica_.parameters, saved_.mine.values("parameters"));
-  for (const NamedVector& vector : vectors) {
+  const std::vector<Slice> own = communicator.own_state();  // this may add slices to state()
+  for (const NamedVector& vector : vectors_of(replica_, counts, communicator)) {
     if (was_there_ && is_one_of(own, vector.values) && has_size(saved_.mine, vector))
       write_vector(*replica_.device, vector.values, saved_.mine.values(vector.name));
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "c/state/state_files.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "communicator/support/plugin.h"
 #include "eave/agreement.h"
@@ -194,6 +195,45 @@ TEST(ElasticAverager, refuses_a_method_that_counts_the_pushes_of_all_ranks) {
     QuadraticLoop loop(transport, options(3));
     expect_thrown<AgreedError>(ExitCode::kConfiguration, "saved by 2 workers, and now there are 3",
                                [&] { loop.averager.restore(former.views()); });
+  });
+}
+
+// What rank i of easgd-tree still has to send: the residual of its own pulls, and that of its group's if it is the
+// group's first rank.
+std::vector<double> unsent(QuadraticLoop& loop) {
+  const std::string bytes = loop.averager.state("");
+  const SavedStates saved = unpack_states(loop.transport, {bytes});
+  std::vector<double> sum(loop.x.size());
+  for (const char* name : {"communicator.3", "communicator.4"}) {
+    if (!saved.mine.has(name)) continue;
+    const ConstSlice values = saved.mine.values(name);
+    EXPECT_EQ(values.size(), sum.size());
+    std::ranges::transform(values, sum, sum.begin(), std::plus<>());
+  }
+  return sum;
+}
+
+// Rank 2 is the first of its group only on 4 ranks, rank 3 only on 6.
+TEST(ElasticAverager, of_a_tree_keeps_what_compression_has_dropped) {
+  const std::string options = "communicator=easgd-tree groups=2 tau=3 global-tau=6 compression=top-k lr=0.1";
+  std::vector<std::vector<double>> before(6, std::vector<double>(Quadratic::kSize));
+  std::vector<std::string> states(4);
+  on_ranks({"threads", 4}, [&](Transport& transport) {
+    QuadraticLoop loop(transport, options);
+    for (int t = 0; t < kSavedAfter; ++t) loop.step();
+    const auto rank = static_cast<std::size_t>(transport.rank());
+    states[rank] = loop.averager.state("");
+    before[rank] = unsent(loop);
+    loop.averager.finish();
+  });
+  EXPECT_NE(before[2], std::vector<double>(Quadratic::kSize));
+  on_ranks({"threads", 6}, [&](Transport& transport) {
+    QuadraticLoop loop(transport, options);
+    loop.averager.restore(std::vector<std::string_view>(states.begin(), states.end()));
+    const std::vector<double> after = unsent(loop);
+    for (std::size_t k = 0; k < after.size(); ++k)
+      ASSERT_NEAR(after[k], before[static_cast<std::size_t>(transport.rank())][k], 1e-6) << transport.rank();
+    loop.averager.finish();
   });
 }
 
