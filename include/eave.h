@@ -179,7 +179,9 @@ int eave_before_update_from(eave_averager* averager, double loss_sum, const floa
 /* As eave_gradient_ready, before eave_before_update_from: the gradients of the tensors from index `first` on are
  * complete. They are copied, so the caller may read and change them. Not collective. These functions start sums. So
  * before another collective function within the step, every rank must hand over all gradients (first = 0), complete or
- * not. Then collective operations keep the same order on all ranks. */
+ * not. Then collective operations keep the same order on all ranks. If gradients are compressed, the call does nothing,
+ * and eave_before_update_from exchanges all of them: an exchange of gradients that change afterwards would leave wrong
+ * residuals. eave_gradient_ready overlaps also then. */
 int eave_gradients_ready(eave_averager* averager, const float* const* gradients, const size_t* counts, size_t tensors,
                          size_t first);
 /* Call it when the parameters have been updated. In steps in which the method exchanges the parameters, and in every

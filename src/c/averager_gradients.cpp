@@ -54,6 +54,11 @@ void Averager::gradients_ready(const GradientParts& parts, std::size_t first) {
   require_whole(parts);
   if (!communicator_->wants_gradients()) return;
   refuse_mixture(ready_ < size() && first_ready_ == kNoTensor);
+  // If a gradient changes afterwards, the exchange is repeated. A compressed one has changed the residuals by then.
+  if (is_compressed()) {
+    first_ready_ = parts.counts.size();  // no tensor has been handed over
+    return;
+  }
   std::size_t begin = 0;
   for (std::size_t k = 0; k < first; ++k) begin += parts.counts[k];
   begin = std::max<std::size_t>(begin, 1);
@@ -62,7 +67,7 @@ void Averager::gradients_ready(const GradientParts& parts, std::size_t first) {
   std::int32_t largest = take_over(parts, first, begin);
   first_ready_ = std::min(first_ready_, first);
   if (step_.samples == 0) largest = 0;
-  if (step_.samples == 0 || (largest >= cpu::kInfinite && is_compressed())) replica_.device->fill(part, 0);
+  if (step_.samples == 0) replica_.device->fill(part, 0);
   pass_on(part, largest);
 }
 

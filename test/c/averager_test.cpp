@@ -85,12 +85,11 @@ TEST(Averager, exchanges_gradients_again_if_one_rank_has_changed_them) {
       const LoopEnded expected = run_averager_loop(transport, cpu_device(), options);
       HandOver how{.is_apart = true, .is_early = true, .changed_on = 1};
       const LoopEnded got = run_averager_loop(transport, cpu_device(), options, how);
-      if (more.empty()) {
-        EXPECT_EQ(got.parameters, expected.parameters);
-      }
+      EXPECT_EQ(got.parameters, expected.parameters);
       EXPECT_TRUE(same_on_all_ranks(transport, got.parameters));
-      EXPECT_EQ(std::ranges::min(how.exchanges) + std::ranges::max(how.exchanges),
-                1 + 2);  // 1: the rank has no samples
+      EXPECT_EQ(std::ranges::min(how.exchanges), 1);  // the rank has no samples
+      // A repeated exchange would change the residuals twice, so compressed gradients are not exchanged early.
+      EXPECT_EQ(std::ranges::max(how.exchanges), more.empty() ? 2 : 1);
     });
 }
 

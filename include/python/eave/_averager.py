@@ -72,7 +72,7 @@ class Averager(ScaledSteps, SavedMethod):
       - a gradient still lies where the last mean was written (zero_grad(set_to_none=False));
       - the parameters are on a GPU, or one of them is not float32;
       - begin_step() is given samples_everywhere, or several averagers are open;
-      - gradients are compressed, unless overlap=True: then a repeated exchange changes which rounding errors are kept.
+      - gradients are compressed: a repeated exchange would keep wrong rounding errors for later steps.
 
     If a rank gets the signal `leave_on` (SIGUSR1 by default; also several signals), all ranks end the same step and what
     the program does after it, such as scheduler.step(). Then the beginning of the next step raises eave.Leaving: in

@@ -25,9 +25,8 @@ def refuse_overlap(wanted: object) -> None:
 
 def may_overlap(vector: ParameterVector, wanted: Optional[bool], compression: object) -> bool:
     """Whether gradients that are averaged may be handed over early. Not on a GPU, where every part would have to wait for
-    PyTorch's queue. With compression, only if the caller sets overlap=True, because a repeated exchange changes which
-    rounding errors are kept."""
-    if wanted is None and compression not in (None, "none"):
+    PyTorch's queue. Not with compression, because a repeated exchange would keep wrong rounding errors."""
+    if compression not in (None, "none"):
         return False
     return wanted is not False and size() > 1 and not vector.values.is_cuda and vector.is_float32 and \
         hasattr(vector.values, "register_post_accumulate_grad_hook")  # new in PyTorch 2.1
