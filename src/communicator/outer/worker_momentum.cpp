@@ -1,7 +1,6 @@
 #include "communicator/outer/worker_momentum.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/options/option_values.h"
 #include "eave/agreement.h"
@@ -74,7 +73,7 @@ double MomentumExchange::exchange(const WeightedMean& mean) {
     seconds += means_[i].average(mean, replica_.optimizer[i]);
     means_[i].agree_on(replica_.optimizer[i]);
   }
-  if (replica_.updates) *replica_.updates += std::exchange(updates_behind_, 0);
+  if (replica_.updates) *replica_.updates += mean.updates_behind();
   if (momentum_ == WorkerMomentum::kReset) forget_optimizer(replica_);
   return seconds;
 }
@@ -86,24 +85,24 @@ void MomentumExchange::reset() {
   }
 }
 
-void MomentumExchange::join() {
+void MomentumExchange::join(WeightedMean& mean) {
   if (momentum_ != WorkerMomentum::kAverage || !replica_.updates) return;
   std::int64_t most = 0;
   for (const std::string& each : transport_.all_gather(std::to_string(*replica_.updates))) {
     most = std::max<std::int64_t>(most, std::stoll(each));
   }
-  updates_behind_ = most - *replica_.updates;
+  mean.set_updates_behind(most - *replica_.updates);
 }
 
 void MomentumExchange::append_state(std::vector<Slice>& state) {
   for (MeanExchange& each : means_) each.append_state(state);
 }
+
 void MomentumExchange::append_replicated(std::vector<Slice>& vectors, bool are_equal) {
   for (std::size_t i = 0; i < means_.size(); ++i) {
     means_[i].append_agreed(vectors);
     if (are_equal && i < replica_.optimizer.size()) vectors.push_back(replica_.optimizer[i]);
   }
 }
-
 
 }  // namespace eave

@@ -34,14 +34,15 @@ class MomentumExchange {
   // Call it after the vectors have been set to 0 on all ranks.
   void reset();
   // Call it when a run goes on with another number of ranks. Collective with kAverage. A new worker's count of updates
-  // begins at 0. At its next exchange it takes the mean of the vectors, and from then on the count of the others.
-  void join();
+  // begins at 0. At its next exchange it takes the mean of the vectors, and from then on the count of the others. Until
+  // then `mean` keeps how far it is behind.
+  void join(WeightedMean& mean);
   // For checkpoints.
   void append_state(std::vector<Slice>& state);
-
   // Appends what is equal on all ranks. `are_equal`: the optimizer's vectors are, if they are averaged, because an
   // exchange has just taken place.
   void append_replicated(std::vector<Slice>& vectors, bool are_equal);
+
  private:
   void prepare(int vectors);
 
@@ -50,8 +51,6 @@ class MomentumExchange {
   const std::shared_ptr<const Codec> codec_;
   ReplicaView replica_;
   std::vector<MeanExchange> means_;  // kAverage: one for each vector
-  // How far this worker's count of updates is behind the others'. Valid until the next exchange.
-  std::int64_t updates_behind_ = 0;
 };
 
 }  // namespace eave

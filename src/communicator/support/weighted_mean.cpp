@@ -1,5 +1,7 @@
 #include "communicator/support/weighted_mean.h"
 
+#include <algorithm>
+
 #include "eave/agreement.h"
 #include "eave/check.h"
 
@@ -18,13 +20,18 @@ void WeightedMean::reset() {
 }
 
 void WeightedMean::count_anew() {
-  const auto mine = static_cast<double>(counts_.integer(0));
+  const auto mine = static_cast<double>(samples());
   counts_.set(1, static_cast<std::int64_t>(sum_over_ranks(transport_, {mine})[0]));
 }
 
 float WeightedMean::weight() const {
-  const auto mine = static_cast<double>(counts_.integer(0)), all = static_cast<double>(counts_.integer(1));
+  const auto mine = static_cast<double>(samples()), all = static_cast<double>(counts_.integer(1));
   return static_cast<float>(all > 0 ? mine / all : 1.0 / transport_.size());
+}
+
+void WeightedMean::set_updates_behind(std::int64_t updates) {
+  constexpr std::int64_t kMost = (std::int64_t{1} << 23) - 1;
+  counts_.set(0, samples() + kBehind * std::clamp<std::int64_t>(updates, 0, kMost));
 }
 
 double WeightedMean::average(Device& device, Slice values) const {
@@ -53,6 +60,10 @@ void MeanExchange::agree_on(ConstSlice values) {
   if (feedback_) device_->copy(agreed_.slice(), values);
 }
 
+void MeanExchange::append_agreed(std::vector<Slice>& vectors) {
+  if (feedback_) vectors.push_back(agreed_.slice());
+}
+
 void MeanExchange::append_state(std::vector<Slice>& state) {
   append_agreed(state);
   feedback_.append_state(state);
@@ -60,10 +71,6 @@ void MeanExchange::append_state(std::vector<Slice>& state) {
 
 std::string MeanExchange::describe() const {
   const std::string line = feedback_.describe("(n_i / n) (x_i - b)");
-void MeanExchange::append_agreed(std::vector<Slice>& vectors) {
-  if (feedback_) vectors.push_back(agreed_.slice());
-}
-
   return line.empty() ? line : line + ";\nx_i <- b + Q(s) in place of the mean, b being where all went on from last";
 }
 

@@ -28,12 +28,20 @@ class WeightedMean {
   // blocked.
   double average(Device& device, Slice values) const;
   float weight() const;  // this rank's n_i / n; 1/p if n is 0
+  // How far this worker's count of updates is behind that of the others, until the next reset (worker_momentum.h). It
+  // stands here so that checkpoints keep it. 0 to 8,388,607; larger numbers become that.
+  std::int64_t updates_behind() const { return counts_.integer(0) / kBehind; }
+  void set_updates_behind(std::int64_t updates);
   // For checkpoints.
   Slice state() { return counts_.slice(); }
 
  private:
+  static constexpr std::int64_t kBehind = std::int64_t{1} << 40;
+  std::int64_t samples() const { return counts_.integer(0) % kBehind; }
+
   Transport& transport_;
-  CheckpointedNumbers counts_{2};  // n_i, n
+  // n_i in the lower 40 bits, above them the updates that this worker is behind (0 in early checkpoints); then n.
+  CheckpointedNumbers counts_{2};
 };
 
 // The workers' mean of a vector at each exchange, compressed if there is a codec.
@@ -59,6 +67,8 @@ class MeanExchange {
   void forget() { feedback_.forget(); }
   // For checkpoints.
   void append_state(std::vector<Slice>& state);
+  // With a codec, appends b, which is equal on all ranks at any time.
+  void append_agreed(std::vector<Slice>& vectors);
   // The part of the state that belongs to this rank: its residual.
   void append_own_state(std::vector<Slice>& state) { feedback_.append_state(state); }
   // As ErrorFeedback::describe.
@@ -67,8 +77,6 @@ class MeanExchange {
  private:
   Transport& transport_;
   ErrorFeedback feedback_;
-  // With a codec, appends b, which is equal on all ranks at any time.
-  void append_agreed(std::vector<Slice>& vectors);
   Device* device_ = nullptr;
   Buffer agreed_;  // b
 };

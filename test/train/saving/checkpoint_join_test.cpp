@@ -168,6 +168,36 @@ TEST(Joined, slow_momentum_goes_on_from_the_velocity_that_was_saved) {
   }
 }
 
+// A run of diloco on 2 ranks goes on on 4, whose next exchange follows step 6. If `stops_at` is above 0, it is saved
+// and goes on once more there. Returns the parameters of all ranks and their counts of updates.
+std::vector<std::pair<std::vector<float>, std::int64_t>> joined_by_adamw(std::int64_t stops_at) {
+  const TemporaryDirectory temporary;
+  TrainingSetting setting =
+      setting_of({"diloco", {{"tau", "6"}, {"worker-momentum", "average"}}, 2, 4, 8}, temporary.path());
+  setting.rule = "adamw";
+  setting.optimizer = {};
+  run_on(2, setting);
+  setting.plan.elastic_step = 8;
+  setting.plan.first_step = 4;
+  if (stops_at > 0) {
+    setting.plan.steps = stops_at;
+    run_on(4, setting);
+    setting.plan.elastic_step = 0;
+    setting.plan.first_step = stops_at;
+  }
+  setting.plan.steps = 9;
+  return on_each_rank({"threads", 4}, [&](Transport& transport) {
+    Trained training(transport, setting);
+    return std::pair(training.parameters(), *training.replica().optimizer.update_count());
+  });
+}
+
+TEST(Joined, a_new_worker_takes_the_count_of_updates_of_the_others_also_if_it_is_saved_before) {
+  const auto whole = joined_by_adamw(0), saved = joined_by_adamw(5);
+  EXPECT_EQ(whole[3].second, whole[0].second);
+  EXPECT_EQ(saved, whole);
+}
+
 // Each worker pushes exactly its movement since its last pull. So c becomes c + sum_i (x_i - b_i), with b_i the values
 // that worker i pulled last.
 TEST(Joined, downpour_pushes_what_workers_have_gone_since_their_last_pull) {
