@@ -18,6 +18,7 @@ struct Steps {
   std::int64_t bytes = 8000;
   int tau = 1, agreeing = 1;  // steps from one sum to the next, and from one message of 16 bytes to the next
   std::string top_k_share{};  // "": not compressed
+  bool counts_own = false;    // lines have the samples of their rank since the evaluation at the end
 };
 
 std::optional<ExchangePattern> pattern_of(const std::string& communicator) {
@@ -49,7 +50,7 @@ void make(const MadeRuns& place, const Steps& steps) {
       const double late = rank == 0 ? steps.late : 0;
       StepRecord record;
       record.step = std::int64_t{line} * steps.of_line;
-      record.samples = record.step * 64;
+      record.samples = record.step * (steps.counts_own ? 32 : 64);
       record.computing = steps.of_line * (line <= 2 ? 1 : 0.019 - late);
       record.loading = steps.of_line * 0.001;
       record.exchanging = steps.of_line * (steps.exchanging + late);
@@ -61,6 +62,13 @@ void make(const MadeRuns& place, const Steps& steps) {
       records.push_back(record);
     }
     writer.write_steps(rank, records);
+  }
+  if (steps.counts_own) {
+    EvaluationRecord evaluation;
+    evaluation.step = std::int64_t{steps.count} * steps.of_line + 1;
+    evaluation.samples = evaluation.step * 64;
+    evaluation.seconds = 1000;
+    writer.write_evaluation(evaluation);
   }
   ASSERT_EQ(writer.flush(), "");
 }
@@ -89,6 +97,11 @@ TEST(PlanRun, has_computing_and_loading_of_each_rank_without_the_beginning) {
   EXPECT_DOUBLE_EQ(run.basis.samples_per_step, 32);
   EXPECT_EQ(run.steps, 72);
   EXPECT_EQ(run.hosts, 1);
+}
+
+// Ranks that take steps independently count only their own samples until an evaluation.
+TEST(PlanRun, takes_the_samples_of_all_ranks_from_an_evaluation) {
+  EXPECT_DOUBLE_EQ(read({.communicator = "easgd-async", .counts_own = true}).basis.samples_per_step, 32);
 }
 
 TEST(PlanRun, has_the_bytes_that_were_sent_and_the_rate_of_the_rank_that_came_last) {

@@ -29,7 +29,7 @@ using Records = std::vector<std::vector<Record>>;  // by rank
 
 struct RawRun {
   Records records;
-  double parameters = 0, samples = 0, steps = 0;  // samples of all ranks in `steps` steps of rank 0
+  double parameters = 0, samples = 0, steps = 0;  // samples of all ranks in `steps` steps
   // How many records cover each number of steps. Lost lines make that number larger.
   std::map<std::int64_t, int> records_of;
   int hosts = 0;
@@ -50,7 +50,9 @@ class RawReading {
       const std::string type = object.is_object() ? object.value("type", "") : "";
       if (type == "header") begin(object);
       if (type == "step" && lines_.is_whole()) add(step_line(object));
+      if (type == "evaluation") evaluated_ = {object.value("samples", 0.0), object.value("step", 0.0)};
     }
+    count_evaluated();
     return std::move(run_);
   }
 
@@ -65,6 +67,7 @@ class RawReading {
     run_.hosts = static_cast<int>(hosts.size());
     run_.records.resize(header.at("ranks").size());
     last_step_.assign(run_.records.size(), -1);
+    evaluated_ = {};
   }
 
   void add(const StepLine& line) {
@@ -93,11 +96,22 @@ class RawReading {
     run_.steps = line[StepLine::kStep] - step_before_;
   }
 
+  // Rank 0's lines may lack samples that other ranks have seen since the last evaluation, which counts those of all.
+  void count_evaluated() {
+    const double samples = evaluated_.samples - samples_before_, steps = evaluated_.steps - step_before_;
+    if (!(samples > 0 && steps > 0)) return;
+    run_.samples = samples;
+    run_.steps = steps;
+  }
+
   LineReader lines_;
   RawRun run_;
+  struct {
+    double samples = 0, steps = 0;
+  } evaluated_;  // at the last evaluation after the last header
   bool is_resumed_ = false;
-  std::vector<double> last_step_;  // by rank
-  double samples_before_ = 0, step_before_ = 0;
+  std::vector<double> last_step_;                // by rank
+  double samples_before_ = 0, step_before_ = 0;  // before the steps that count
 };
 
 void drop_beginnings(Records& records) {
