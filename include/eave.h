@@ -277,7 +277,7 @@ int eave_is_leaving(void); /* not collective */
  *     train-samples=…, test-samples=…   sizes of the data sets
  *     model=…, data=…, optimizer=…, program=…   texts for people
  *     optimizer-settings=…, schedule=…   the same, with the learning rate; for the header of metrics.jsonl
- *     log-every=1   steps for each line of metrics.jsonl
+ *     log-every=1   steps for each line of metrics.jsonl; before an evaluation there is a line in any case
  *     overwrite=on   replaces the run that is in the directory; otherwise the directory must be new or empty
  *     resume=on   goes on with the run in the directory, if the averager goes on from a state that was saved while that
  *                 run was recorded. Later steps are cut from the record, so each step is there once. If nothing has

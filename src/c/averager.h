@@ -92,6 +92,7 @@ class Averager {
     TrainingProgress progress;
     int ranks = 0;
     FixedPlace directory = {};
+    std::optional<ObservedSteps> observed = {};  // nullopt: this rank was not there, or nobody observed its steps
   };
   // nullopt: nothing has been restored.
   const std::optional<Former>& former() const { return former_; }
@@ -116,6 +117,7 @@ class Averager {
   int gradient_exchanges() const { return gradient_exchanges_; }
   std::int64_t steps() const { return step_.index; }  // steps done
   std::int64_t steps_left_out() const { return gate_->left_out(); }
+  std::int64_t repaired() const { return replicas_->repaired(); }  // times that replicas were, in this job
   TransportCounters counters() const { return counting_->counters(); }
   double seconds_waiting() const { return communicator_->costs().seconds_waiting + shares_.seconds_waiting(); }
   // Between a consensus and the next step.
@@ -179,6 +181,7 @@ class Averager {
   void warn_if_untrained(ConstSlice values);
   void warn_of_few_exchanges() const;
 
+  void meet_to_save();
   TakenState take_state(std::string_view caller);
   void refuse_after_steps(const char* call);
   void refuse_other_job(const SavedStates& saved) const;
@@ -186,6 +189,7 @@ class Averager {
   std::vector<float> counts() const;
   void set_counts(Slice counts, std::int64_t step);
   Restored restore_saved(const SavedStates& saved);
+  TrainingProgress progress_after(const SavedStates& saved, const StateOfRank& state) const;
   Joining restore_elastic(const SavedStates& saved);
   void restore_own(const SavedStates& saved);
   void require_saved_consensus(const StateOfRank& saved);

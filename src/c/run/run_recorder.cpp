@@ -6,11 +6,10 @@
 
 #include "base/host.h"
 #include "base/options/number_text.h"
+#include "c/run/going_on.h"
 #include "c/stderr_message.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
-#include "report/read/line_reader.h"
-#include "report/read/metrics_consistency.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
 #include "report/record/run_directory.h"
@@ -47,58 +46,6 @@ void require_score(const Metric& metric, const char* what, const char* whose, do
                                       "; expected a share from 0 to 1");
 }
 
-// Refuses what would lose a checkpoint or the record of a run without anybody having asked for it.
-void refuse_loss(const OutputFolder& folder, const RunSettings& settings, const Averager& averager) {
-  const std::optional<Averager::Former>& former = averager.former();
-  const std::filesystem::path checkpoints = folder.path() / kCheckpoints;
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ExitCode::kUsage, "--run-dir " + folder.path().string() + ": " + why);
-  };
-  std::error_code error;
-  if (settings.overwrite && former && std::filesystem::equivalent(checkpoints, former->directory, error))
-    refuse(
-        "overwrite=on would remove the checkpoint that this averager goes on from; give resume=on in its place, so "
-        "that the run in the directory goes on");
-  if (!settings.resume || !holds_run(folder.path())) return;
-  if (!former && state_of_run(folder.path()) == RunState::kFinished)
-    refuse(
-        "the run in the directory has ended, and the averager has loaded no checkpoint of it; give another directory, "
-        "or overwrite=on to begin anew");
-  if (former && former->progress.samples == 0)
-    refuse(
-        "the averager goes on from a state that was saved while no run was recorded, so the run in the directory "
-        "cannot go on; give another directory");
-  if (!former && holds_checkpoints(folder))
-    refuse(
-        "resume=on, but the averager has loaded no checkpoint; load it before the run is opened, or give "
-        "overwrite=on to begin anew");
-}
-
-// Whether the directory has a run that was killed before it recorded anything: its metrics.jsonl has no line. If it has
-// checkpoints, somebody has emptied the file.
-bool holds_bare_run(const OutputFolder& folder) {
-  if (state_of_run(folder.path()) != RunState::kBegun || holds_checkpoints(folder)) return false;
-  LineReader lines(folder.path() / "metrics.jsonl");
-  std::string_view line;
-  return !lines.next(line) || !lines.is_whole();
-}
-
-// The settings of a run that goes on. The learning rate may change, and the lines of steps have it; so the setting
-// stays that of the beginning. Throws Error(kConfiguration) if another main setting differs: readers would refuse the
-// record.
-std::map<std::string, std::string> config_to_go_on(const OutputFolder& folder, const RunSettings& settings) {
-  const std::map<std::string, std::string> former = read_config(folder.path() / "config.json");
-  std::map<std::string, std::string> config = settings.config;
-  if (former.contains("lr")) config["lr"] = former.at("lr");
-  std::string other = differing_setting(config, former, false);
-  const std::string metric = setting_in(former, "metric", "accuracy");
-  if (metric != settings.metric.name) other = "metric is '" + settings.metric.name + "', but must be '" + metric + "'";
-  if (other.empty()) return config;
-  throw Error(ExitCode::kConfiguration,
-              "--run-dir " + folder.path().string() + ": resume=on: " + other +
-                  " to go on with the run in this directory; give another directory for other settings");
-}
-
 }  // namespace
 
 struct RunRecorder::Files {
@@ -124,20 +71,26 @@ RunRecorder::RunRecorder(Transport& transport, Averager& averager, const std::st
       throw Error(ExitCode::kUsage, "another run records this averager; close that one first");
     settings_ = parse_run_settings(settings, averager.given_settings(), averager.default_settings());
   });
-  const std::vector<std::string> steps = transport.gather(std::to_string(averager.steps()));
+  TrainingProgress progress = goes_on() ? averager.former()->progress : TrainingProgress();
+  ObservedSteps observed = goes_on() ? averager.former()->observed.value_or(ObservedSteps()) : ObservedSteps();
+  const std::int64_t last = std::max(averager.steps(), observed.number);
+  const std::vector<std::string> steps = transport.gather(std::to_string(last));
+  KeptRecord kept;
   let_first_judge(transport, [&] {
     std::vector<std::int64_t> numbers;
     for (const std::string& each : steps) numbers.push_back(std::stoll(each));
-    begin_files(OutputFolder(directory), numbers);
+    kept = begin_files(OutputFolder(directory), numbers);
   });
-  const std::string evaluated = transport.broadcast_text(evaluation_ ? std::to_string(evaluation_->step) : "");
-  is_evaluated_ = !evaluated.empty();
+  evaluation_ = kept.evaluation;
+  const FoundRecord found = share(transport, kept);
+  is_evaluated_ = found.evaluated.has_value();
   write_header(transport);
-  TrainingProgress progress = goes_on() ? averager.former()->progress : TrainingProgress();
+  count_lines_after_save(found, transport.rank(), progress, observed);
   if (evaluation_) progress.seconds = std::max(progress.seconds, evaluation_->seconds);  // it came after the save
-  records_.emplace(averager, settings_, progress);
+  repaired_before_ = progress.repaired - averager.repaired();
+  records_.emplace(averager, settings_, progress, observed);
   if (is_evaluated_ && !averager.needs_equal_steps())  // steps come after the evaluation of all ranks
-    records_->go_on_from(std::max<std::int64_t>(records_->steps(), std::stoll(evaluated)), records_->samples());
+    records_->go_on_from(std::max(records_->steps(), *found.evaluated), records_->samples());
   averager.observe(this);
 }
 
@@ -151,28 +104,27 @@ RunRecorder::~RunRecorder() {
 }
 
 // Rank 0 calls it. `steps`: of all ranks. A run that was killed before its first checkpoint begins anew.
-void RunRecorder::begin_files(const OutputFolder& folder, const std::vector<std::int64_t>& steps) {
+KeptRecord RunRecorder::begin_files(const OutputFolder& folder, const std::vector<std::int64_t>& steps) {
   refuse_loss(folder, settings_, *averager_);
   const bool is_cut_short = settings_.resume && state_of_run(folder.path()) == RunState::kBegun;
   const bool is_reopened = goes_on() && holds_run(folder.path()) && !holds_bare_run(folder);
   create_run_directory(folder, settings_.overwrite);
   files_ = std::make_unique<Files>(folder, *averager_);
+  KeptRecord kept;
   if (is_reopened) {
     settings_.config = config_to_go_on(folder, settings_);
     const std::int64_t samples = averager_->former()->progress.samples;
-    const KeptRecord kept =
-        reopen_run_directory(folder, {.samples = samples, .metric = settings_.metric, .steps = steps});
-    evaluation_ = kept.evaluation;
+    kept = reopen_run_directory(folder, {.samples = samples, .metric = settings_.metric, .steps = steps});
     settings_.config["resume"] = kept.ranks == averager_->ranks() ? "auto" : "elastic";
   } else {
     prepare_run_directory(folder, settings_.overwrite || is_cut_short);
   }
   files_->metrics.emplace(folder / "metrics.jsonl", warn);
   write_config(folder / "config.json", settings_.config);
+  return kept;
 }
 
-void RunRecorder::before_save(Transport& transport, TrainingProgress& progress) {
-  records_->before_save();
+ObservedSteps RunRecorder::before_save(Transport& transport, TrainingProgress& progress) {
   const std::vector<RankReport> reports = gather(transport);
   if (files_) {
     if (const std::string failure = files_->metrics->flush(); !failure.empty()) warn(failure);
@@ -181,9 +133,9 @@ void RunRecorder::before_save(Transport& transport, TrainingProgress& progress) 
   all.share(transport);
   if (all.own_samples > 0) records_->go_on_from(all.steps, all.samples);
   progress.samples = all.samples;
-  progress.seconds = records_->seconds();
-  progress.waiting = records_->waiting();
-  progress.bytes = records_->bytes();
+  progress.repaired = repaired();
+  records_->save_to(progress);
+  return records_->observed();
 }
 
 void RunRecorder::write_header(Transport& transport) {
@@ -281,7 +233,7 @@ EvaluationRecord RunRecorder::record_of(const ModelScores& scores, const std::ve
   record.validation = scores.validation;
   if (scores.mean) record.workers = scores_of_workers(*scores.mean, reports);
   record.seconds = records_->seconds();
-  record.evaluation_seconds = records_->seconds_paused();
+  record.evaluation_seconds = records_->seconds_evaluating();
   record.distance_min = record.distance_max = reports.front().distance;
   const RankTotals all(reports);
   record.step = all.steps;
@@ -314,6 +266,7 @@ void RunRecorder::evaluate(Transport& transport, const ModelScores& scores) {
                   "evaluated; call consensus first");
     require_scores(scores, transport.rank());
   });
+  records_->record_rest();
   const std::vector<RankReport> reports = gather(transport, scores.own);
   is_evaluated_ = true;
   if (!averager_->needs_equal_steps()) {
@@ -347,6 +300,9 @@ RunSummary RunRecorder::summary_of(const std::vector<RankReport>& reports) const
   summary.waiting_share = std::min(summary.waiting_share, 1.0);
   if (summary.seconds > 0) summary.samples_per_second = static_cast<double>(summary.samples) / summary.seconds;
   summary.times_of_ranks = files_->stragglers.times();
+  summary.checkpoints = records_->checkpoints();
+  summary.checkpoint_seconds = records_->checkpoint_seconds();
+  summary.repaired = repaired();
   const ExchangeReport exchanges = averager_->exchanges();
   summary.exchanges = exchanges.exchanges;
   summary.staleness = exchanges.staleness;

@@ -15,6 +15,7 @@
 #include "eave/recorder.h"
 #include "eave/transport.h"
 #include "report/record/metrics_writer.h"
+#include "report/record/run_directory.h"
 #include "report/record/stragglers.h"
 
 namespace eave {
@@ -52,14 +53,16 @@ class RunRecorder final : public StepObserver {
   void before_meeting() override { records_->before_meeting(); }
   void before_consensus() override { records_->before_consensus(); }
   void after_consensus(double distance) override { distance_ = distance; }
-  void before_save(Transport& transport, TrainingProgress& progress) override;
+  void begin_save() override { records_->begin_save(); }
+  ObservedSteps before_save(Transport& transport, TrainingProgress& progress) override;
+  void after_checkpoint() override { records_->after_checkpoint(); }
   void averager_is_gone() override { averager_ = nullptr; }
 
  private:
   struct Files;  // of rank 0
   RankReport report() const;
   bool goes_on() const;
-  void begin_files(const OutputFolder& folder, const std::vector<std::int64_t>& steps);
+  KeptRecord begin_files(const OutputFolder& folder, const std::vector<std::int64_t>& steps);
   void write_header(Transport& transport);
   std::vector<RankReport> gather(Transport& transport, const std::optional<ModelScore>& own = {});
   double epochs_of(std::int64_t samples) const;
@@ -69,12 +72,14 @@ class RunRecorder final : public StepObserver {
   EvaluationRecord record_of(const ModelScores& scores, const std::vector<RankReport>& reports) const;
   RunSummary summary_of(const std::vector<RankReport>& reports) const;
   void require_averager() const;
+  std::int64_t repaired() const { return repaired_before_ + averager_->repaired(); }
 
   Averager* averager_;
   RunSettings settings_;
   std::optional<StepRecords> records_;
-  std::optional<double> distance_;  // at the last consensus, if no step has followed
-  bool is_evaluated_ = false;       // an evaluation has followed the last step
+  std::optional<double> distance_;    // at the last consensus, if no step has followed
+  std::int64_t repaired_before_ = 0;  // times that replicas were, without those that the averager counts
+  bool is_evaluated_ = false;         // an evaluation has followed the last step
   std::optional<EvaluationRecord> evaluation_;
   std::unique_ptr<Files> files_;
 };

@@ -27,19 +27,26 @@ StepRecords::Totals StepRecords::Totals::operator-(const Totals& other) const {
   return {waiting - other.waiting, exchanging - other.exchanging, bytes - other.bytes};
 }
 
-StepRecords::StepRecords(const Averager& averager, const RunSettings& settings, const TrainingProgress& progress)
+StepRecords::StepRecords(const Averager& averager, const RunSettings& settings, const TrainingProgress& progress,
+                         const ObservedSteps& observed)
     : averager_(averager),
       train_samples_(static_cast<double>(settings.train_samples)),
       batch_(settings.batch),
       every_(settings.every),
-      steps_(steps_before(averager, settings, progress.samples)),
+      partial_{progress.unrecorded.waiting, progress.unrecorded.exchanging, progress.unrecorded.bytes},
+      steps_(std::max(steps_before(averager, settings, progress.samples), observed.number)),
       samples_(progress.samples),
       bytes_(progress.bytes),
       nonfinite_(progress.nonfinite),
-      nonfinite_told_(progress.nonfinite),
+      nonfinite_told_(progress.nonfinite - progress.unrecorded.nonfinite),
+      untold_(observed.untold),
       seconds_(progress.seconds),
-      seconds_told_(progress.seconds),
-      waiting_(progress.waiting) {}
+      seconds_told_(progress.seconds - progress.unrecorded.seconds),
+      loading_(progress.unrecorded.loading),
+      waiting_(progress.waiting),
+      learning_rate_(observed.learning_rate),
+      loss_sum_(progress.unrecorded.loss_sum),
+      loss_samples_(progress.unrecorded.samples) {}
 
 StepRecords::Totals StepRecords::totals() const {
   const TransportCounters counters = averager_.counters();
@@ -87,6 +94,7 @@ void StepRecords::before_step(const Step& step, CountedSamples counted) {
 void StepRecords::after_step(const Step& step, bool is_left_out) {
   seconds_ += lap();
   ++steps_;
+  ++untold_;
   learning_rate_ = step.learning_rate;
   if (counted_ != CountedSamples::kEven) {  // with join(), the samples of all ranks are known only now
     samples_of_step_ = step.samples;
@@ -104,7 +112,7 @@ void StepRecords::after_step(const Step& step, bool is_left_out) {
 }
 
 StepRecord StepRecords::make_record() {
-  const Totals now = totals(), of_these = now - std::exchange(told_, now);
+  const Totals of_these = since_told();
   const double whole = seconds_ - std::exchange(seconds_told_, seconds_);
   StepRecord record;
   record.step = steps_;
@@ -119,7 +127,9 @@ StepRecord StepRecords::make_record() {
   record.computing = std::max(whole - record.loading - record.waiting, 0.0);
   record.bytes = of_these.bytes;
   record.nonfinite = nonfinite_ - std::exchange(nonfinite_told_, nonfinite_);
+  told_ = totals();
   partial_ = {};
+  untold_ = 0;
   waiting_ += record.waiting;
   bytes_ += record.bytes;
   return record;
@@ -132,12 +142,20 @@ void StepRecords::complete_step() {
     loss_sum_ += *loss_ * static_cast<double>(samples_of_step_);
     loss_samples_ += samples_of_step_;
   }
-  if (!unfinished_) return;
+  if (unfinished_) finish(*std::exchange(unfinished_, std::nullopt));
+}
+
+// Completes the record with the mean loss since the last one.
+void StepRecords::finish(StepRecord record) {
   const double sum = std::exchange(loss_sum_, 0);
   const auto samples = static_cast<double>(std::exchange(loss_samples_, 0));
-  unfinished_->loss = samples > 0 ? sum / samples : std::numeric_limits<double>::quiet_NaN();
-  records_.push_back(*unfinished_);
-  unfinished_.reset();
+  record.loss = samples > 0 ? sum / samples : std::numeric_limits<double>::quiet_NaN();
+  records_.push_back(record);
+}
+
+void StepRecords::record_rest() {
+  complete_step();
+  if (untold_ > 0) finish(make_record());
 }
 
 void StepRecords::before_meeting() {
@@ -149,6 +167,23 @@ void StepRecords::before_meeting() {
 }
 
 void StepRecords::before_consensus() {
+  pause();
+  consensus_ = Clock::now();
+}
+
+void StepRecords::begin_save() {
+  pause();
+  save_ = Clock::now();
+}
+
+void StepRecords::after_checkpoint() {
+  const Clock::duration taken = Clock::now() - save_;
+  ++checkpoints_;
+  checkpoint_seconds_ += std::chrono::duration<double>(taken).count();
+  consensus_ += taken;
+}
+
+void StepRecords::pause() {
   if (is_paused_) return;
   const double waited = lap();
   seconds_ += waited;
@@ -165,8 +200,24 @@ void StepRecords::go_on_from(std::int64_t steps, std::int64_t samples) {
   own_samples_ = 0;
 }
 
-double StepRecords::seconds_paused() const {
-  return is_paused_ ? std::chrono::duration<double>(Clock::now() - mark_).count() : 0;
+void StepRecords::save_to(TrainingProgress& progress) const {
+  const Totals rest = since_told();
+  progress.seconds = seconds_;
+  progress.waiting = waiting_;
+  progress.bytes = bytes_;
+  progress.nonfinite = nonfinite_;
+  progress.unrecorded = {.loss_sum = loss_sum_,
+                         .samples = loss_samples_,
+                         .seconds = seconds_ - seconds_told_,
+                         .loading = loading_,
+                         .waiting = rest.waiting + meeting_,
+                         .exchanging = rest.exchanging,
+                         .bytes = rest.bytes,
+                         .nonfinite = nonfinite_ - nonfinite_told_};
+}
+
+double StepRecords::seconds_evaluating() const {
+  return std::chrono::duration<double>(Clock::now() - consensus_).count();
 }
 
 double StepRecords::epochs() const {

@@ -80,8 +80,15 @@ void Averager::set_counts(Slice counts, std::int64_t step) {
             static_cast<std::uint64_t>(numbers.integer(kFirstLow))};
 }
 
-TakenState Averager::take_state(std::string_view caller) {
+// Comes before anything else is sent: what follows is no part of training.
+void Averager::meet_to_save() {
   enter(Stage::kBetweenSteps, Stage::kBetweenSteps, "saving");
+  if (observer_) observer_->before_meeting();
+  counting_->all_gather("");
+  if (observer_) observer_->begin_save();
+}
+
+TakenState Averager::take_state(std::string_view caller) {
   let_first_judge(*counting_, [&] {
     if (step_.index == 0 && !has_begun_)
       throw Error(ExitCode::kUsage, "there is nothing to save before the first step: take a step");
@@ -103,7 +110,9 @@ TakenState Averager::take_state(std::string_view caller) {
   taken.header.progress.steps = std::stoll(counting_->broadcast_text(std::to_string(steps)));
   taken.header.progress.nonfinite = gate_->left_out();
   taken.header.progress.nonfinite_in_a_row = gate_->in_a_row();
-  if (observer_) observer_->before_save(*counting_, taken.header.progress);
+  taken.header.progress.repaired = repaired();
+  std::optional<ObservedSteps> observed;
+  if (observer_) observed = observer_->before_save(*counting_, taken.header.progress);
   const std::vector<float>& numbers = taken.copies.emplace_back(counts());
   for (const NamedVector& vector : vectors_of(replica_, {}, *communicator_)) {
     const bool is_it = vector.values.data() == consensus.data() && vector.values.size() == consensus.size();
@@ -111,17 +120,23 @@ TakenState Averager::take_state(std::string_view caller) {
     taken.add(*replica_.device, vector.name, vector.name == kCounters ? ConstSlice(numbers) : vector.values);
   }
   taken.add(*replica_.device, kCaller, taken.copies.emplace_back(pack_bytes(caller)));
+  if (observed) taken.add(*replica_.device, kObserved, taken.copies.emplace_back(pack_steps(*observed)));
   if (!taken.header.consensus.empty() || counting_->rank() != 0) return taken;
   taken.header.consensus = "consensus";
   taken.add(*replica_.device, taken.header.consensus, consensus);
   return taken;
 }
 
-std::string Averager::state(std::string_view caller) { return pack_state(*counting_, take_state(caller)); }
+std::string Averager::state(std::string_view caller) {
+  meet_to_save();
+  return pack_state(*counting_, take_state(caller));
+}
 
 void Averager::save(const std::filesystem::path& directory, std::string_view caller, std::int64_t kept) {
+  meet_to_save();
   require_same(*counting_, "the directory " + directory.string() + " to save to");
   save_checkpoint(*counting_, directory, take_state(caller), kept, save_lock_);
+  if (observer_) observer_->after_checkpoint();
 }
 
 Averager::Restored Averager::restore(const std::vector<std::string_view>& states) {
@@ -211,11 +226,22 @@ Joining Averager::restore_elastic(const SavedStates& saved) {
     std::vector<float> numbers = counts();
     joining = elastic->restore(*communicator_, numbers);
     set_counts(numbers, saved.manifest.step);
+    // If gradients are averaged, all ranks have left out the same steps.
+    if (!traits().averages_gradients) gate_->restore(share_of_nonfinite(saved, counting_->rank(), workers_), 0);
   });
   replica_.device->wait();
   communicator_->forget_consensus();
   communicator_->join(joining);
   return joining;
+}
+
+// With another number of ranks, no line will tell of the steps that none had told of.
+TrainingProgress Averager::progress_after(const SavedStates& saved, const StateOfRank& state) const {
+  TrainingProgress progress = state.header.progress;
+  if (saved.ranks() == workers_) return progress;
+  count_as_told(progress);
+  progress.nonfinite = share_of_nonfinite(saved, counting_->rank(), workers_);
+  return progress;
 }
 
 Averager::Restored Averager::restore_saved(const SavedStates& saved) {
@@ -234,7 +260,7 @@ Averager::Restored Averager::restore_saved(const SavedStates& saved) {
   replicas_->compare();
   const bool has_own = former == counting_->rank() && former < saved.ranks();
   const StateOfRank& state = has_own ? saved.mine : saved.first;
-  former_ = {state.header.progress, saved.ranks()};
+  former_ = {.progress = progress_after(saved, state), .ranks = saved.ranks(), .observed = observed_in(saved.mine)};
   return {former, std::string(unpack_bytes(state.values(kCaller)))};
 }
 

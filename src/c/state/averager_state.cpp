@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/options/number_text.h"
 #include "communicator/support/plugin_checks.h"
@@ -75,6 +76,36 @@ std::string_view unpack_bytes(ConstSlice packed) {
     throw Error(ExitCode::kBadData,
                 "the state was cut: the bytes that the caller added to it are not all there; restore another one");
   return {reinterpret_cast<const char*>(packed.data()) + sizeof count, count};
+}
+
+std::vector<float> pack_steps(const ObservedSteps& steps) {
+  CheckpointedNumbers numbers(3);
+  numbers.set(0, steps.number);
+  numbers.set(1, steps.untold);
+  numbers.set(2, steps.learning_rate);
+  const Slice values = numbers.slice();
+  return {values.begin(), values.end()};
+}
+
+std::optional<ObservedSteps> observed_in(const StateOfRank& state) {
+  CheckpointedNumbers numbers(3);
+  if (!state.has(kObserved) || state.values(kObserved).size() != numbers.slice().size()) return std::nullopt;
+  std::ranges::copy(state.values(kObserved), numbers.slice().begin());
+  return ObservedSteps{numbers.integer(0), numbers.integer(1), numbers.real(2)};
+}
+
+void count_as_told(TrainingProgress& progress) {
+  const UnrecordedSteps rest = std::exchange(progress.unrecorded, {});
+  progress.waiting += rest.waiting;
+  progress.bytes += rest.bytes;
+}
+
+std::int64_t share_of_nonfinite(const SavedStates& saved, int rank, int ranks) {
+  std::int64_t count = 0;
+  for (auto former = static_cast<std::size_t>(rank); former < saved.headers.size();
+       former += static_cast<std::size_t>(ranks))
+    count += saved.headers[former].progress.nonfinite;
+  return count;
 }
 
 ElasticState::ElasticState(const ReplicaView& replica, const SavedStates& saved, int rank, std::string plugin)

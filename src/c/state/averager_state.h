@@ -3,10 +3,12 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "c/step_observer.h"
 #include "checkpoint/checkpoint_format.h"
 #include "checkpoint/checkpoint_manifest.h"
 #include "eave/communicator.h"
@@ -62,6 +64,17 @@ inline constexpr const char* kCounters = "averager.0";
 inline constexpr const char* kCaller = "caller";
 std::vector<float> pack_bytes(std::string_view bytes);
 std::string_view unpack_bytes(ConstSlice packed);  // throws Error(kBadData)
+// The name of the vector with the ObservedSteps of this rank: its numbers, as CheckpointedNumbers. States that nobody
+// observed have none.
+inline constexpr const char* kObserved = "observed";
+std::vector<float> pack_steps(const ObservedSteps& steps);
+std::optional<ObservedSteps> observed_in(const StateOfRank& state);
+
+// Adds what a saved progress has not told of to its totals, as if that had been told.
+void count_as_told(TrainingProgress& progress);
+// This rank's part of the steps that all former ranks had left out, if there are now `ranks` ranks. Those of ranks that
+// are gone count on the ranks that remain.
+std::int64_t share_of_nonfinite(const SavedStates& saved, int rank, int ranks);
 
 // Restores a state on another number of ranks, as ElasticResumption of `eave train` does. Construct it before
 // Communicator::begin: the parameters become the consensus. Then call Communicator::begin, restore(), and

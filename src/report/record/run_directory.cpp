@@ -150,7 +150,7 @@ class KeptReading {
   }
 
   const HeaderLine& header() const { return *parser_.header(); }  // the last one, kept or not
-  KeptRecord found() const { return {evaluation_, ranks_, missing_}; }
+  KeptRecord found() const { return {evaluation_, ranks_, seconds_, missing_}; }
 
  private:
   void take(std::string_view line) {
@@ -160,9 +160,16 @@ class KeptReading {
     if (std::holds_alternative<LostLines>(taken)) lost_.push_back(text_.size());
     const auto* const step = std::get_if<StepLine>(&taken);
     if (step || std::holds_alternative<EvaluationRecord>(taken)) take_attempts();
-    if (step) steps_.take(*step);
+    if (step) take_step(*step);
     if (const auto* const header = std::get_if<HeaderLine>(&taken)) attempts_.push_back({*header, text_.size()});
     text_.append(line).push_back('\n');
+  }
+
+  void take_step(const StepLine& line) {
+    steps_.take(line);
+    const auto rank = static_cast<std::size_t>(line[StepLine::kRank]);
+    seconds_.resize(std::max(seconds_.size(), rank + 1));
+    seconds_[rank] = line[StepLine::kSeconds];
   }
 
   // Later headers must suit the ranks of these, as they have lines or a checkpoint.
@@ -170,6 +177,7 @@ class KeptReading {
     for (const Attempt& attempt : attempts_) {
       if (steps_.take(attempt.header)) std::erase_if(lost_, [&](std::size_t line) { return line < attempt.begin; });
       ranks_ = static_cast<int>(attempt.header.ranks.size());
+      if (setting_in(attempt.header.config, "resume") == "elastic") seconds_.clear();
     }
     attempts_.clear();
   }
@@ -241,6 +249,7 @@ class KeptReading {
   std::vector<Attempt> attempts_;  // since the last step or evaluation
   int ranks_ = 0;                  // of the last header that is kept
   MissingSteps steps_;
+  std::vector<double> seconds_;    // of each rank's last line
   std::vector<std::size_t> lost_;  // where the lines of type "lost" begin in text_, since the count began
   std::int64_t missing_ = 0;
 };

@@ -73,6 +73,7 @@ struct KeptLines {
 struct KeptRecord {
   std::optional<EvaluationRecord> evaluation;  // the last one, if it was made after exactly KeptLines::samples
   int ranks = 0;                               // of the last header that is kept
+  std::vector<double> seconds = {};            // of each rank's last line, as far as ranks have any
   std::int64_t missing = 0;                    // step lines, with KeptLines::last_step
 };
 

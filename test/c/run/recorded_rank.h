@@ -19,6 +19,7 @@ class RecordedRank {
       : transport_(transport), averager_(transport, options, x_, g_) {}
 
   Averager& averager() { return averager_; }
+  std::vector<float>& parameters() { return x_; }
 
   void step(std::int64_t samples = 0, double loss_sum = 0) {
     averager_.begin_step(samples, samples * transport_.size(), 0.1);

@@ -1,0 +1,293 @@
+// Tests what saves and evaluations leave in the record of a run: no time and bytes of their own in the lines of steps,
+// and no step that is in no line.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/files/input_file.h"
+#include "c/run/run_recorder.h"
+#include "report/read/run_reader.h"
+#include "test/c/run/recorded_rank.h"
+#include "test/temporary_directory.h"
+#include "test/transport/ranks.h"
+
+namespace eave {
+namespace {
+
+const std::string kLargeState(std::size_t{1} << 26, 'x');
+constexpr double kHousekeeping = 2;  // bytes by which ranks come to a consensus
+
+using Clock = std::chrono::steady_clock;
+
+void sleep_for(int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+void evaluate(Transport& transport, RecordedRank& rank, RunRecorder& run) {
+  rank.consensus();
+  run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
+}
+
+void end(Transport& transport, RecordedRank& rank, RunRecorder& run) {
+  run.close(transport);
+  rank.averager().finish();
+}
+
+TEST(Saves, are_no_part_of_training) {
+  const TemporaryDirectory place;
+  double saving = 0;
+  on_ranks({"loopback", 1}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
+    RunRecorder run(transport, rank.averager(), path_in(place), "");
+    rank.step();
+    const Clock::time_point start = Clock::now();
+    rank.averager().save(path_in(place) + "/checkpoint", kLargeState, 3);
+    saving = seconds_since(start);
+    rank.averager().state("");
+    sleep_for(100);  // the program writes the state
+    rank.step();
+    evaluate(transport, rank, run);
+    end(transport, rank, run);
+  });
+  const RunSummary summary = *read_run(path_in(place)).summary;
+  EXPECT_LT(summary.seconds, std::min(saving, 0.1) / 2);
+  EXPECT_LT(summary.times_of_ranks[0].loading, std::min(saving, 0.1) / 2);
+  EXPECT_EQ(summary.checkpoints, 1);
+  EXPECT_GT(summary.checkpoint_seconds, saving / 2);
+  EXPECT_LE(summary.checkpoint_seconds, saving);
+}
+
+RunSummary summary_with_saves(const std::string& options, bool saves) {
+  const TemporaryDirectory place;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    RecordedRank rank(transport, options);
+    RunRecorder run(transport, rank.averager(), path_in(place), "");
+    for (int step = 0; step < 6; ++step) {
+      rank.step();
+      if (saves && step % 2 == 0) rank.averager().state("");
+      if (step == 3) evaluate(transport, rank, run);
+      if (saves && step == 3) rank.averager().save(path_in(place) + "/checkpoint", "", 3);
+    }
+    evaluate(transport, rank, run);
+    end(transport, rank, run);
+  });
+  return *read_run(path_in(place)).summary;
+}
+
+TEST(Saves, send_no_bytes_that_count) {
+  for (const std::string options : {"communicator=allreduce lr=0.1", "communicator=easgd tau=2 lr=0.1"})
+    EXPECT_EQ(summary_with_saves(options, true).bytes_per_rank, summary_with_saves(options, false).bytes_per_rank);
+}
+
+TEST(Saves, count_the_wait_for_a_slow_rank_as_training) {
+  const TemporaryDirectory place;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=none");
+    RunRecorder run(transport, rank.averager(), path_in(place), "");
+    for (int save = 0; save < 2; ++save) {
+      if (transport.rank() == 1) sleep_for(100);
+      rank.step();
+      rank.averager().state("");
+    }
+    evaluate(transport, rank, run);
+    end(transport, rank, run);
+  });
+  const RunSummary summary = *read_run(path_in(place)).summary;
+  EXPECT_GE(summary.seconds, 0.2);
+  EXPECT_GT(summary.waiting_share, 0.25);  // rank 0 waits nearly all the time, rank 1 never
+}
+
+// The program does other things before each evaluation. The second one has a checkpoint between consensus and scores.
+TEST(Evaluations, last_from_their_consensus_on) {
+  const TemporaryDirectory place;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
+    RunRecorder run(transport, rank.averager(), path_in(place), "");
+    sleep_for(200);
+    evaluate(transport, rank, run);
+    rank.step();
+    rank.consensus();
+    rank.averager().save(path_in(place) + "/checkpoint", kLargeState, 3);
+    run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
+    sleep_for(200);
+    evaluate(transport, rank, run);
+    rank.consensus();
+    sleep_for(200);
+    run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
+    end(transport, rank, run);
+  });
+  const RunRecord run = read_run(path_in(place));
+  ASSERT_EQ(run.evaluations.size(), 4u);
+  EXPECT_LT(run.evaluations[0].record.evaluation_seconds, 0.1);
+  EXPECT_LT(run.evaluations[1].record.evaluation_seconds, run.summary->checkpoint_seconds / 2);
+  EXPECT_LT(run.evaluations[2].record.evaluation_seconds, 0.1);
+  EXPECT_GE(run.evaluations[3].record.evaluation_seconds, 0.2);
+}
+
+TEST(Repairs, are_counted_in_a_run_and_in_one_that_goes_on) {
+  const TemporaryDirectory place;
+  const std::string saved = path_in(place) + "/checkpoint";
+  for (const bool resumes : {false, true}) {
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=allreduce lr=0.1 replica-hash-every=2 on-replica-fault=repair");
+      if (resumes) rank.averager().load(saved);
+      RunRecorder run(transport, rank.averager(), path_in(place), "resume=on\nbatch=4");
+      rank.step();
+      if (transport.rank() == 1) rank.parameters()[0] += 1;
+      for (int step = 0; step < 4; ++step) rank.step();
+      rank.averager().save(saved, "", 3);
+      evaluate(transport, rank, run);
+      if (resumes) end(transport, rank, run);
+    });
+  }
+  EXPECT_EQ(read_run(path_in(place)).summary->repaired, 2);
+}
+
+// A run of seven steps, evaluated after the fifth and the last one.
+struct Interval {
+  int every = 1000;
+  int saved = 0, killed = 7;  // the step after which it is saved, before an evaluation; the last step of this job
+  bool resumes = false;
+};
+
+void record(const std::string& path, const Interval& interval) {
+  const std::string settings = std::string(kRunSettings) + "\nresume=on\nlog-every=" + std::to_string(interval.every);
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
+    if (interval.resumes) rank.averager().load(path + "/checkpoint");
+    RunRecorder run(transport, rank.averager(), path, settings);
+    for (auto step = rank.averager().steps() + 1; step <= interval.killed; ++step) {
+      rank.step();
+      run.set_loss(static_cast<double>(step) + transport.rank());
+      if (step == interval.saved) rank.averager().save(path + "/checkpoint", "", 3);
+      if (step == 5 || step == 7) evaluate(transport, rank, run);
+    }
+    if (interval.killed < 7) return;
+    end(transport, rank, run);
+  });
+}
+
+TEST(StepsBetweenLines, are_in_a_line_before_each_evaluation) {
+  const TemporaryDirectory place;
+  record(place.path() / "a", {});
+  record(place.path() / "b", {.every = 1});
+  const RunRecord run = read_run(place.path() / "a"), each = read_run(place.path() / "b");
+  ASSERT_EQ(run.steps.size(), 2u);
+  EXPECT_EQ(run.steps[0].step, 5);
+  EXPECT_EQ(run.steps[0].loss, (1 + 2 + 3 + 4 + 5) / 5.0);
+  EXPECT_EQ(run.steps[1].step, 7);
+  EXPECT_EQ(run.steps[1].loss, (6 + 7) / 2.0);
+  EXPECT_NEAR(run.summary->bytes_per_rank, each.summary->bytes_per_rank, kHousekeeping);
+  EXPECT_GT(run.summary->times_of_ranks[1].computing, 0);
+}
+
+TEST(StepsBetweenLines, are_not_lost_where_a_run_is_saved) {
+  for (const int every : {1, 2, 3, 1000}) {
+    for (const int saved : {2, 4, 5, 6}) {
+      for (const int killed : {saved, 6}) {
+        const TemporaryDirectory place;
+        const std::string whole = place.path() / "whole", broken = place.path() / "broken";
+        SCOPED_TRACE(std::to_string(every) + " " + std::to_string(saved) + " " + std::to_string(killed));
+        record(whole, {.every = every});
+        record(broken, {.every = every, .saved = saved, .killed = killed});
+        record(broken, {.every = every, .resumes = true});
+        const RunRecord expected = read_run(whole), run = read_run(broken);
+        EXPECT_NEAR(run.summary->bytes_per_rank, expected.summary->bytes_per_rank, kHousekeeping);
+        ASSERT_EQ(run.steps.size(), expected.steps.size());
+        for (std::size_t i = 0; i < run.steps.size(); ++i) {
+          EXPECT_EQ(run.steps[i].step, expected.steps[i].step);
+          EXPECT_EQ(run.steps[i].loss, expected.steps[i].loss);
+          EXPECT_NEAR(run.steps[i].bytes, expected.steps[i].bytes, kHousekeeping);
+        }
+      }
+    }
+  }
+}
+
+// The first part was killed after its last step and before the evaluation.
+TEST(StepsBetweenLines, are_in_a_line_if_a_run_goes_on_with_its_end) {
+  const TemporaryDirectory place;
+  for (const bool resumes : {false, true}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=allreduce lr=0.1");
+      if (resumes) rank.averager().load(path_in(place) + "/checkpoint");
+      RunRecorder run(transport, rank.averager(), path_in(place), "batch=4\nresume=on\nlog-every=1000");
+      if (!resumes) {
+        for (int step = 0; step < 3; ++step) rank.step();
+        rank.averager().save(path_in(place) + "/checkpoint", "", 3);
+        return;
+      }
+      evaluate(transport, rank, run);
+      end(transport, rank, run);
+    });
+  }
+  const RunRecord run = read_run(path_in(place));
+  ASSERT_EQ(run.steps.size(), 1u);
+  EXPECT_EQ(run.steps[0].step, 3);
+  const std::string lines = read_file(path_in(place) + "/metrics.jsonl", 1 << 20);
+  EXPECT_NE(lines.find("\"learning_rate\":0.1,"), std::string::npos) << lines;
+  EXPECT_GT(run.summary->bytes_per_rank, 0);
+}
+
+std::int64_t left_out(const std::string& path, int ranks, bool is_last) {
+  std::vector<std::int64_t> of_ranks(static_cast<std::size_t>(ranks));
+  on_ranks({"threads", ranks}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=none lr=0.1");
+    rank.averager().load(path + "/checkpoint");
+    RunRecorder run(transport, rank.averager(), path, "batch=4\nresume=on");
+    for (int step = 0; step < 4; ++step) rank.step(4, step <= transport.rank() ? NAN : 1);
+    rank.averager().save(path + "/checkpoint", "", 3);
+    of_ranks[static_cast<std::size_t>(transport.rank())] = rank.averager().steps_left_out();
+    evaluate(transport, rank, run);
+    if (is_last) end(transport, rank, run);
+  });
+  return std::accumulate(of_ranks.begin(), of_ranks.end(), std::int64_t{0});
+}
+
+TEST(StepsLeftOut, count_once_with_other_numbers_of_ranks) {
+  const TemporaryDirectory place;
+  std::int64_t expected = 0;
+  for (const int ranks : {4, 2, 3}) {
+    expected += ranks * (ranks + 1) / 2;
+    EXPECT_EQ(left_out(path_in(place), ranks, ranks == 3), expected) << ranks;
+  }
+  EXPECT_EQ(read_run(path_in(place)).summary->nonfinite, expected);
+}
+
+std::size_t lines_of_steps(const std::string& path) {
+  const std::string lines = read_file(path + "/metrics.jsonl", 1 << 20), step = "\"type\":\"step\"";
+  std::size_t count = 0;
+  for (std::size_t at = lines.find(step); at != std::string::npos; at = lines.find(step, at + 1)) ++count;
+  return count;
+}
+
+// An evaluation lets the steps of a rank that is behind be counted on from those of the others.
+TEST(Lines, before_a_save_are_kept_where_ranks_are_in_different_steps) {
+  const TemporaryDirectory place;
+  const std::string saved = path_in(place) + "/checkpoint";
+  for (const bool resumes : {false, true}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=easgd-async tau=2 lr=0.1");
+      if (resumes) rank.averager().load(saved);
+      RunRecorder run(transport, rank.averager(), path_in(place), std::string(kRunSettings) + "\nresume=on");
+      for (int epoch = 0; epoch < 2; ++epoch) {
+        rank.join(transport.rank() == 0 ? 2 : 5, 4);
+        if (epoch == 0) evaluate(transport, rank, run);
+        if (epoch == 1) rank.averager().save(saved, "", 3);
+      }
+      if (!resumes) rank.join(1, 4);  // lost with the job
+      evaluate(transport, rank, run);
+      if (resumes) end(transport, rank, run);
+    });
+    EXPECT_EQ(lines_of_steps(path_in(place)), resumes ? 28u : 16u);
+  }
+  EXPECT_EQ(read_run(path_in(place)).summary->samples, 28 * 4);
+}
+
+}  // namespace
+}  // namespace eave
