@@ -289,5 +289,27 @@ TEST(Lines, before_a_save_are_kept_where_ranks_are_in_different_steps) {
   EXPECT_EQ(read_run(path_in(place)).summary->samples, 28 * 4);
 }
 
+// After the save only rank 0 takes a step, so the evaluation writes rank 1's line of what the state has as untold.
+TEST(Lines, that_an_evaluation_writes_after_a_save_are_no_longer_untold) {
+  const TemporaryDirectory place;
+  const std::string saved = path_in(place) + "/checkpoint";
+  for (const bool resumes : {false, true}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=none lr=0.1");
+      if (resumes) rank.averager().load(saved);
+      RunRecorder run(transport, rank.averager(), path_in(place), "batch=4\nresume=on\nlog-every=1000");
+      const int steps = resumes ? 1 : 2 + 3 * transport.rank();
+      for (int step = 0; step < steps; ++step) rank.step();
+      if (!resumes) rank.averager().save(saved, "", 3);
+      if (!resumes && transport.rank() == 0) rank.step();
+      evaluate(transport, rank, run);
+      if (resumes) end(transport, rank, run);
+    });
+  }
+  const RunRecord run = read_run(path_in(place));
+  EXPECT_EQ(run.summary->steps, 6);
+  EXPECT_EQ(lines_of_steps(path_in(place)), 3u);  // of rank 0: all its steps; of rank 1: five steps, then one
+}
+
 }  // namespace
 }  // namespace eave
