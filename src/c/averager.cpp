@@ -205,7 +205,7 @@ void Averager::begin(const Step& step, CountedSamples counted) {
   step_.samples = is_even ? 1 : step.samples;
   step_.samples_everywhere = is_even ? workers_ : step.samples_everywhere;
   step_.learning_rate = step.learning_rate;
-  has_begun_ = is_gone_on_ = true;
+  has_begun_ = is_gone_on_ = has_stepped_ = true;
   ready_ = size();
   first_ready_ = kNoTensor;
   largest_ready_ = 0;

@@ -101,9 +101,9 @@ class Averager {
   const std::string& description() const { return description_; }
   const CommunicatorTraits& traits() const { return options_.kind->traits; }
   // Whether begin_joined_step meets the other ranks. If ranks take steps independently, a rank without samples still
-  // goes through one step before the next consensus: in its first step a method may meet all ranks, and the consensus
-  // is collective only if the parameters have moved. That step counts as none.
-  bool is_collective_with(std::int64_t samples) const { return joins_each_step() || (samples == 0 && is_gone_on_); }
+  // goes through one step before the next consensus or save: in its first step a method may meet all ranks, and the
+  // consensus is collective only if the parameters have moved. That step counts as none.
+  bool is_collective_with(std::int64_t samples) const { return joins_each_step() || (samples == 0 && has_stepped_); }
   bool wants_loss() const { return communicator_->wants_loss(); }
   // Whether all ranks must take the same number of steps, because a rank that takes fewer would keep others waiting.
   bool needs_equal_steps() const;
@@ -225,6 +225,7 @@ class Averager {
   std::int64_t unchecked_step_ = 0;              // its update may have made parameters that are not finite; 0: none
   bool has_begun_ = false;                       // a step
   bool is_gone_on_ = false;                      // has begun a step since the last consensus
+  bool has_stepped_ = false;                     // likewise, or since the state was taken
   bool is_judged_ = false;                       // a consensus has differed from the start
   bool is_told_untrained_ = false;               // a warning has said that the consensus has not
   Hash128 first_;                                // hash of the parameters that all ranks began with

@@ -132,7 +132,7 @@ void Averager::write_consensus(Slice into) {
   }
   replica_.device->wait();
   warn_if_untrained(into);
-  is_gone_on_ = false;
+  is_gone_on_ = has_stepped_ = false;
   if (observer_) observer_->after_consensus(distance_from(into));
 }
 

@@ -98,6 +98,20 @@ TEST(JoinedSteps, of_ranks_that_wait_for_nobody_end_together) {
   }
 }
 
+// The state that is saved needs a consensus, as an evaluation does.
+TEST(JoinedSteps, of_ranks_that_wait_for_nobody_go_on_after_a_save) {
+  for (const char* name : {"easgd-async", "downpour", "adownpour"}) {
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      QuadraticLoop loop(transport, averager_options(name, {{"tau", "2"}}));
+      run_joined(loop);
+      loop.averager.state("");
+      run_joined(loop);
+      EXPECT_TRUE(same_on_all_ranks(transport, loop.consensus()));
+      loop.averager.finish();
+    });
+  }
+}
+
 TEST(JoinedSteps, of_a_rank_without_data_count_as_none) {
   on_ranks({"threads", 3}, [&](Transport& transport) {
     QuadraticLoop loop(transport, averager_options("easgd-async", {{"tau", "2"}}));

@@ -98,6 +98,7 @@ TakenState Averager::take_state(std::string_view caller) {
   check_shares();
   communicator_->forget_consensus();
   const ConstSlice consensus = communicator_->consensus();
+  has_stepped_ = false;
   replica_.device->wait();
   replicas_->settle();
   replicas_->compare();
