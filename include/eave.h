@@ -244,9 +244,9 @@ int eave_restore(eave_averager* averager, const void* const* states, const size_
                  const void** caller, size_t* caller_bytes);
 /* Writes the states of all ranks as a checkpoint, `directory`/step-N, and keeps the newest `kept`. A checkpoint has its
  * name only when it is complete and on the disk (src/checkpoint/CHECKPOINTS.md). Ranks that do not share rank 0's file
- * system send their files to rank 0. Checkpoints of later steps are removed, since a job that has loaded passes them
- * over. If an averager has not loaded from `directory`, and its first save there would remove or replace one, it
- * returns EAVE_USAGE and changes nothing. */
+ * system send their files to rank 0. Checkpoints of later steps are removed: the job has passed them over when it
+ * loaded. If this process has neither loaded from `directory` nor saved there, and a checkpoint of this or a later step
+ * is there, it returns EAVE_USAGE and changes nothing. */
 int eave_save(eave_averager* averager, const char* directory, const void* caller, size_t caller_bytes, int64_t kept);
 /* Restores the newest checkpoint in `directory` that is whole; warns of damaged ones. If there is none, it sets
  * `former` to EAVE_NO_CHECKPOINT and does nothing. */

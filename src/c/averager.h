@@ -176,8 +176,7 @@ class Averager {
   void judge_gradients(bool is_finite, const std::string& where);
   Hash128 hash_of(ConstSlice values);
   void require_equal_steps();
-  ConstSlice consensus();
-  ConstSlice compared_consensus();
+  ConstSlice consensus(bool is_shown);
   void warn_if_untrained(ConstSlice values);
   void warn_of_few_exchanges() const;
 
@@ -190,6 +189,7 @@ class Averager {
   void set_counts(Slice counts, std::int64_t step);
   Restored restore_saved(const SavedStates& saved);
   TrainingProgress progress_after(const SavedStates& saved, const StateOfRank& state) const;
+  std::optional<ObservedSteps> observed_after(const SavedStates& saved) const;
   Joining restore_elastic(const SavedStates& saved);
   void restore_own(const SavedStates& saved);
   void require_saved_consensus(const StateOfRank& saved);
@@ -231,7 +231,7 @@ class Averager {
   Hash128 first_;                                // hash of the parameters that all ranks began with
   std::optional<Former> former_;
   std::string description_;
-  SaveLock save_lock_{[this] { return former_ ? former_->directory : FixedPlace(); }};  // of rank 0
+  SaveLock save_lock_;  // of rank 0
 };
 
 }  // namespace eave

@@ -94,21 +94,21 @@ void Averager::require_equal_steps() {
   });
 }
 
-ConstSlice Averager::consensus() {
+// `is_shown`: not only saved. Compares what the method keeps equal on all ranks. If that has been repaired, a vector
+// that was made from it must be made anew.
+ConstSlice Averager::consensus(bool is_shown) {
   communicator_->forget_consensus();
-  if (has_other_end()) communicator_->finish();
-  return communicator_->consensus();
-}
-
-// As consensus(), and compares what the method keeps equal on all ranks. If that has been repaired, a vector that was
-// made from it must be made anew.
-ConstSlice Averager::compared_consensus() {
-  const ConstSlice before = consensus();
+  if (is_shown && has_other_end()) communicator_->finish();
+  ConstSlice values = communicator_->consensus();
   const std::int64_t repaired = replicas_->repaired();
   replica_.device->wait();
   replicas_->settle();
   replicas_->compare();
-  const ConstSlice values = replicas_->repaired() == repaired ? before : consensus();
+  if (replicas_->repaired() != repaired) {
+    communicator_->forget_consensus();
+    values = communicator_->consensus();
+    replica_.device->wait();
+  }
   if (options_.plugin) require_same_consensus(*counting_, *replica_.device, values, workers_, plugin_name());
   return values;
 }
@@ -124,7 +124,7 @@ void Averager::write_consensus(Slice into) {
   require_equal_steps();
   check_last_update(traits().averages_gradients);
   check_shares();
-  const ConstSlice values = compared_consensus();
+  const ConstSlice values = consensus(true);
   if (gpu_ && !gpu_->holds(values)) {
     gpu_->write(into, values);
   } else {
@@ -175,7 +175,10 @@ void Averager::finish() {
   if (is_gone_on_) require_equal_steps();
   check_last_update(traits().averages_gradients);
   replicas_->settle();
-  if (is_gone_on_) replicas_->compare();
+  if (is_gone_on_) {
+    communicator_->forget_consensus();
+    replicas_->compare();
+  }
   if (is_gone_on_ && !is_judged_ && traits().has_center && step_.index > 0) {
     warn_if_untrained(communicator_->consensus());
     replica_.device->wait();

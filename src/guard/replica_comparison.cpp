@@ -82,7 +82,7 @@ void ReplicaComparison::compare() {
   require_same_sizes();
   const std::vector<Slice> vectors = all_vectors();
   if (vectors.empty()) return;
-  steps_since_ = 0;
+  if (!vectors_.values().empty()) steps_since_ = 0;
   const std::string mine = hash_of_all(vectors).text();
   const std::vector<std::string> hashes = transport_.gather(mine);
   if (transport_.broadcast_text(are_alike(hashes) ? "" : "differ").empty()) return;

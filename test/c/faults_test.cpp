@@ -262,6 +262,24 @@ TEST(Replicas, are_mended_if_that_is_asked_for) {
 }
 
 // The plug-in keeps its consensus until it has to make it anew.
+// A program may put an average of each replica in its place, to save or to score it: the consensus is the center. An
+// exchange has just placed all workers at equal values.
+TEST(Replicas, of_outer_methods_may_be_changed_by_the_program_after_an_exchange) {
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    QuadraticLoop loop(transport, "communicator=diloco tau=2 lr=0.1");
+    for (int round = 0; round < 3; ++round) {
+      loop.step();
+      loop.step();
+      loop.x[3] += static_cast<float>(transport.rank());
+      if (round == 0) loop.averager.state("");
+      if (round == 1) {
+        EXPECT_TRUE(same_on_all_ranks(transport, loop.consensus()));
+      }
+    }
+    loop.averager.finish();
+  });
+}
+
 TEST(Replicas, are_mended_before_a_consensus_is_made_of_them) {
   load_plugin(FAULTY_CENTER);
   on_ranks({"threads", 3}, [&](Transport& transport) {

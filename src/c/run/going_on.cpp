@@ -47,6 +47,7 @@ std::map<std::string, std::string> config_to_go_on(const OutputFolder& folder, c
   const std::map<std::string, std::string> former = read_config(folder.path() / "config.json");
   std::map<std::string, std::string> config = settings.config;
   if (former.contains("lr")) config["lr"] = former.at("lr");
+  if (!former.contains("tau")) config.erase("tau");  // an earlier version recorded no default of a method
   std::string other = differing_setting(config, former, false);
   const std::string metric = setting_in(former, "metric", "accuracy");
   if (metric != settings.metric.name) other = "metric is '" + settings.metric.name + "', but must be '" + metric + "'";

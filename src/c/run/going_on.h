@@ -22,8 +22,8 @@ void refuse_loss(const OutputFolder& folder, const RunSettings& settings, const 
 // checkpoints, somebody has emptied the file.
 bool holds_bare_run(const OutputFolder& folder);
 // The settings of a run that goes on. The learning rate may change, and the lines of steps have it; so the setting
-// stays that of the beginning. Throws Error(kConfiguration) if another main setting differs: readers would refuse the
-// record.
+// stays that of the beginning. A default that an earlier version did not record stays away. Throws
+// Error(kConfiguration) if another main setting differs: readers would refuse the record.
 std::map<std::string, std::string> config_to_go_on(const OutputFolder& folder, const RunSettings& settings);
 
 // What rank 0 has found in a record that goes on, for all ranks.

@@ -112,7 +112,7 @@ void StepRecords::after_step(const Step& step, bool is_left_out) {
 }
 
 StepRecord StepRecords::make_record() {
-  const Totals of_these = since_told();
+  const Totals now = totals(), of_these = since_told(now);
   const double whole = seconds_ - std::exchange(seconds_told_, seconds_);
   StepRecord record;
   record.step = steps_;
@@ -127,7 +127,7 @@ StepRecord StepRecords::make_record() {
   record.computing = std::max(whole - record.loading - record.waiting, 0.0);
   record.bytes = of_these.bytes;
   record.nonfinite = nonfinite_ - std::exchange(nonfinite_told_, nonfinite_);
-  told_ = totals();
+  told_ = now;
   partial_ = {};
   untold_ = 0;
   waiting_ += record.waiting;
@@ -201,7 +201,7 @@ void StepRecords::go_on_from(std::int64_t steps, std::int64_t samples) {
 }
 
 void StepRecords::save_to(TrainingProgress& progress) const {
-  const Totals rest = since_told();
+  const Totals rest = since_told(totals());
   progress.seconds = seconds_;
   progress.waiting = waiting_;
   progress.bytes = bytes_;

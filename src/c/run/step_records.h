@@ -64,7 +64,7 @@ class StepRecords {
   };
 
   Totals totals() const;
-  Totals since_told() const { return is_paused_ ? partial_ : totals() - told_; }
+  Totals since_told(const Totals& now) const { return is_paused_ ? partial_ : now - told_; }
   double lap();
   void pause();
   void complete_step();

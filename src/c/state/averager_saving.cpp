@@ -96,12 +96,8 @@ TakenState Averager::take_state(std::string_view caller) {
   require_equal_steps();
   check_last_update(traits().averages_gradients);
   check_shares();
-  communicator_->forget_consensus();
-  const ConstSlice consensus = communicator_->consensus();
+  const ConstSlice of_all = consensus(false);
   has_stepped_ = false;
-  replica_.device->wait();
-  replicas_->settle();
-  replicas_->compare();
   TakenState taken;
   taken.identity = identity();
   taken.header.rank = counting_->rank();
@@ -116,7 +112,7 @@ TakenState Averager::take_state(std::string_view caller) {
   if (observer_) observed = observer_->before_save(*counting_, taken.header.progress);
   const std::vector<float>& numbers = taken.copies.emplace_back(counts());
   for (const NamedVector& vector : vectors_of(replica_, {}, *communicator_)) {
-    const bool is_it = vector.values.data() == consensus.data() && vector.values.size() == consensus.size();
+    const bool is_it = vector.values.data() == of_all.data() && vector.values.size() == of_all.size();
     if (is_it && taken.header.consensus.empty()) taken.header.consensus = vector.name;
     taken.add(*replica_.device, vector.name, vector.name == kCounters ? ConstSlice(numbers) : vector.values);
   }
@@ -124,7 +120,7 @@ TakenState Averager::take_state(std::string_view caller) {
   if (observed) taken.add(*replica_.device, kObserved, taken.copies.emplace_back(pack_steps(*observed)));
   if (!taken.header.consensus.empty() || counting_->rank() != 0) return taken;
   taken.header.consensus = "consensus";
-  taken.add(*replica_.device, taken.header.consensus, consensus);
+  taken.add(*replica_.device, taken.header.consensus, of_all);
   return taken;
 }
 
@@ -152,6 +148,7 @@ std::optional<Averager::Restored> Averager::load(const std::filesystem::path& di
   if (!saved) return std::nullopt;
   Restored restored = restore_saved(*saved);
   former_->directory = directory;
+  SaveLock::take_as_own(directory);
   return restored;
 }
 
@@ -245,6 +242,14 @@ TrainingProgress Averager::progress_after(const SavedStates& saved, const StateO
   return progress;
 }
 
+// Likewise. All ranks begin with the step of one of them.
+std::optional<ObservedSteps> Averager::observed_after(const SavedStates& saved) const {
+  if (saved.ranks() == workers_) return observed_in(saved.mine);
+  std::optional<ObservedSteps> observed = observed_in(saved.first);
+  if (observed) observed->untold = 0;
+  return observed;
+}
+
 Averager::Restored Averager::restore_saved(const SavedStates& saved) {
   agree(*counting_, [&] { refuse_other_job(saved); });
   int former = counting_->rank();
@@ -261,7 +266,7 @@ Averager::Restored Averager::restore_saved(const SavedStates& saved) {
   replicas_->compare();
   const bool has_own = former == counting_->rank() && former < saved.ranks();
   const StateOfRank& state = has_own ? saved.mine : saved.first;
-  former_ = {.progress = progress_after(saved, state), .ranks = saved.ranks(), .observed = observed_in(saved.mine)};
+  former_ = {.progress = progress_after(saved, state), .ranks = saved.ranks(), .observed = observed_after(saved)};
   return {former, std::string(unpack_bytes(state.values(kCaller)))};
 }
 

@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <mutex>
+#include <set>
+
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
 #include "base/host.h"
@@ -32,11 +35,30 @@ std::unique_ptr<DirectoryLock> take(const fs::path& directory, std::chrono::seco
   return std::make_unique<DirectoryLock>(OutputFolder(directory), kRunLock, "save to " + directory.string(), patience);
 }
 
+// The directories from which this process has loaded, or in which it has saved.
+class OwnPlaces {
+ public:
+  bool has(const fs::path& checkpoints) {
+    const std::lock_guard lock(mutex_);
+    return places_.contains(FixedPlace(checkpoints));
+  }
+  void add(const fs::path& checkpoints) {
+    const std::lock_guard lock(mutex_);
+    places_.insert(FixedPlace(checkpoints));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<fs::path> places_;
+};
+
+OwnPlaces own_places;
+
 [[noreturn]] void refuse_to_lose(const fs::path& checkpoints, std::int64_t newest, std::int64_t step) {
   const auto name = [&](std::int64_t of) { return checkpoint_path("", of).string(); };
   throw Error(ExitCode::kUsage,
               "save to " + checkpoints.string() + ": it has " + name(newest) +
-                  ", which this averager has not loaded, and saving step " + std::to_string(step) +
+                  ", which this job has not loaded, and saving step " + std::to_string(step) +
                   " would remove it; load it before the first step to go on from it, save to another directory, or "
                   "remove " +
                   (newest == step ? name(step) : name(step) + " and later ones"));
@@ -54,16 +76,14 @@ FixedPlace::FixedPlace(const fs::path& path) : path_(path) {
 }
 
 void SaveLock::require_own(const fs::path& checkpoints, std::int64_t step) {
-  const fs::path place = FixedPlace(checkpoints);
-  if (own_.contains(place)) return;
-  std::error_code error;
-  if (!fs::equivalent(place, loaded_from_(), error) || error) {
-    put_back_replaced_checkpoints(checkpoints, system_file_calls());
-    const std::vector<std::int64_t> steps = committed_steps(checkpoints);
-    if (!steps.empty() && steps.back() >= step) refuse_to_lose(checkpoints, steps.back(), step);
-  }
-  own_.insert(place);
+  if (own_places.has(checkpoints)) return;
+  put_back_replaced_checkpoints(checkpoints, system_file_calls());
+  const std::vector<std::int64_t> steps = committed_steps(checkpoints);
+  if (!steps.empty() && steps.back() >= step) refuse_to_lose(checkpoints, steps.back(), step);
+  own_places.add(checkpoints);
 }
+
+void SaveLock::take_as_own(const fs::path& checkpoints) { own_places.add(checkpoints); }
 
 void SaveLock::hold(const fs::path& checkpoints, std::chrono::seconds patience) {
   const fs::path place = fs::absolute(checkpoints).lexically_normal();

@@ -4,11 +4,8 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
-#include <set>
-#include <utility>
 
 #include "base/files/directory_lock.h"
 
@@ -30,27 +27,23 @@ class FixedPlace {
 // that `eave train --checkpoint-dir` takes.
 class SaveLock {
  public:
-  // `loaded_from`: returns the directory of the checkpoint that the job goes on from; empty if there is none.
-  explicit SaveLock(std::function<FixedPlace()> loaded_from = [] { return FixedPlace(); })
-      : loaded_from_(std::move(loaded_from)) {}
-
   // `checkpoints`: the folder "checkpoint" of a run directory. Both must exist. Does nothing if this process has the
   // lock already, for another averager too. Throws Error(kCannotCreate), which names the other job (host, pid), if
   // another job saves there or has its run in the run directory, and still does after `patience`.
   void hold(const std::filesystem::path& checkpoints, std::chrono::seconds patience = kPatience);
 
   // Call it while the lock is held, before a checkpoint of `step` is written. Throws Error(kUsage) if the directory has
-  // checkpoints of this or a later step, which saving would remove, and the job has neither loaded from there nor saved
-  // there before.
-  void require_own(const std::filesystem::path& checkpoints, std::int64_t step);
+  // checkpoints of this or a later step, which saving would remove, and this process has neither loaded from there nor
+  // saved there before, by any averager.
+  static void require_own(const std::filesystem::path& checkpoints, std::int64_t step);
+  // Call it when the process has loaded a checkpoint from there.
+  static void take_as_own(const std::filesystem::path& checkpoints);
 
  private:
   // If rank 0 was killed, workers of its data loader share the lock until they notice, after at most 5 s.
   static constexpr std::chrono::seconds kPatience{7};
 
-  std::function<FixedPlace()> loaded_from_;
   std::map<std::filesystem::path, std::unique_ptr<DirectoryLock>> locks_;
-  std::set<std::filesystem::path> own_;  // directories in which this job saves
 };
 
 }  // namespace eave

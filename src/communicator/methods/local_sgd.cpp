@@ -167,14 +167,13 @@ class LocalSgd final : public Communicator {
     steps_.restart();
   }
 
-  // The parameters are equal on all ranks only if an exchange has just taken place, or gradients are averaged. b is
-  // always.
+  // The parameters are equal on all ranks only if an exchange has just taken place, or gradients are averaged. b always
+  // is, but a comparison of b alone would take the place of one of the parameters.
   std::vector<Slice> replicated() override {
-    const bool are_equal = mean_.samples_everywhere() == 0;
-    std::vector<Slice> vectors;
-    if (are_equal) vectors.push_back(replica_.parameters);
+    if (mean_.samples_everywhere() != 0) return {};
+    std::vector<Slice> vectors = {replica_.parameters};
     parameters_.append_agreed(vectors);
-    momentum_.append_replicated(vectors, are_equal);
+    momentum_.append_replicated(vectors);
     return vectors;
   }
 

@@ -72,15 +72,17 @@ class OuterAveraging final : public Communicator {
     return state;
   }
 
-  // If a center differs on one rank, an exchange passes the difference on to b and to the worker. So these must be
-  // compared too, or a repair would leave it there.
+  // If a center differs on one rank, an exchange passes the difference on to b and to the worker. So b is compared too,
+  // and the worker right after an exchange, before a caller can change it.
   std::vector<Slice> replicated() override {
     std::vector<Slice> vectors = {outer_.center(), outer_.velocity()};
     parameters_.append_agreed(vectors);
-    if (has_just_exchanged_) vectors.push_back(replica_.parameters);
-    momentum_.append_replicated(vectors, has_just_exchanged_);
+    if (!has_just_exchanged_) return vectors;
+    vectors.push_back(replica_.parameters);
+    momentum_.append_replicated(vectors);
     return vectors;
   }
+  void forget_consensus() override { has_just_exchanged_ = false; }
   std::vector<Slice> common_state() override { return {outer_.center(), outer_.velocity()}; }
   std::vector<Slice> own_state() override {
     std::vector<Slice> state = {mean_.state()};
@@ -130,7 +132,7 @@ class OuterAveraging final : public Communicator {
   MomentumExchange momentum_;
   OuterOptimizer outer_;
   ReplicaView replica_;
-  bool has_just_exchanged_ = false;  // all workers are where the exchange has placed them
+  bool has_just_exchanged_ = false;  // all workers still are where the exchange has placed them
   double seconds_waiting_ = 0;
 };
 

@@ -98,10 +98,10 @@ void MomentumExchange::append_state(std::vector<Slice>& state) {
   for (MeanExchange& each : means_) each.append_state(state);
 }
 
-void MomentumExchange::append_replicated(std::vector<Slice>& vectors, bool are_equal) {
+void MomentumExchange::append_replicated(std::vector<Slice>& vectors) {
   for (std::size_t i = 0; i < means_.size(); ++i) {
     means_[i].append_agreed(vectors);
-    if (are_equal && i < replica_.optimizer.size()) vectors.push_back(replica_.optimizer[i]);
+    if (i < replica_.optimizer.size()) vectors.push_back(replica_.optimizer[i]);
   }
 }
 

@@ -39,9 +39,8 @@ class MomentumExchange {
   void join(WeightedMean& mean);
   // For checkpoints.
   void append_state(std::vector<Slice>& state);
-  // Appends what is equal on all ranks. `are_equal`: the optimizer's vectors are, if they are averaged, because an
-  // exchange has just taken place.
-  void append_replicated(std::vector<Slice>& vectors, bool are_equal);
+  // Appends what is equal on all ranks right after an exchange: the optimizer's vectors, if they are averaged.
+  void append_replicated(std::vector<Slice>& vectors);
 
  private:
   void prepare(int vectors);

@@ -1,10 +1,13 @@
 // Tests runs that go on after a break: each step and evaluation comes once, and no checkpoint is lost.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <regex>
 #include <string>
 #include <utility>
 
+#include "base/files/input_file.h"
 #include "c/run/run_recorder.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "report/read/run_reader.h"
@@ -117,6 +120,30 @@ TEST(ResumedRecord, goes_on_with_other_numbers_of_ranks) {
   EXPECT_EQ(run.evaluations.size(), 3u);
 }
 
+// Steps are counted anew by samples, so the fewer ranks have numbers beyond the averager's, and new ranks take them
+// over.
+TEST(ResumedRecord, has_equal_steps_on_ranks_that_were_there_and_new_ones) {
+  const TemporaryDirectory place;
+  const std::string path = place.path() / "run", saved = path + "/checkpoint";
+  int last = 0;
+  for (const int ranks : {4, 2, 4}) {
+    last += 6;
+    on_ranks({"threads", ranks}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=allreduce lr=0.1");
+      if (last > 6) {
+        EXPECT_TRUE(rank.averager().load(saved));
+      }
+      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
+      train_to(transport, rank, run, last, last, saved);
+      if (last < 18) return;
+      run.close(transport);
+      rank.averager().finish();
+    });
+  }
+  EXPECT_EQ(read_run(path).end, RunEnd::kFinished);
+  EXPECT_EQ(read_run(path).summary->samples, 6 * 4 * (4 + 2 + 4));
+}
+
 TEST(ResumedRecord, goes_on_where_ranks_are_in_different_steps) {
   const TemporaryDirectory place;
   const std::string path = place.path() / "run", saved = path + "/checkpoint";
@@ -163,6 +190,35 @@ TEST(ResumedRecord, goes_on_with_the_settings_of_the_beginning) {
     }
     record("communicator=allreduce lr=0.01", settings, true);
   });
+  EXPECT_EQ(read_run(path).end, RunEnd::kFinished);
+}
+
+// Takes all defaults of easgd from a text that tells settings.
+void forget_defaults(const std::filesystem::path& file) {
+  std::string text = InputFile(file).read_whole(1 << 20);
+  for (const std::string setting : {"tau", "order", "overlap", "allow-unstable", "compression"})
+    text = std::regex_replace(text, std::regex("\"" + setting + "\": ?\"[^\"]*\",\\s*"), "");
+  std::ofstream(file) << text;
+}
+
+TEST(ResumedRecord, goes_on_with_one_of_a_version_that_recorded_no_defaults) {
+  const TemporaryDirectory place;
+  const std::string path = path_in(place), saved = path + "/checkpoint";
+  for (const bool resumes : {false, true}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=easgd lr=0.1");
+      if (resumes) rank.averager().load(saved);
+      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
+      train_to(transport, rank, run, resumes ? 6 : 3, 3, saved);
+      if (!resumes) return;
+      run.close(transport);
+      rank.averager().finish();
+    });
+    if (resumes) break;
+    EXPECT_TRUE(read_run(path).settings.contains("tau"));
+    for (const char* file : {"/config.json", "/metrics.jsonl"}) forget_defaults(path + file);
+    EXPECT_FALSE(read_run(path).settings.contains("tau"));
+  }
   EXPECT_EQ(read_run(path).end, RunEnd::kFinished);
 }
 

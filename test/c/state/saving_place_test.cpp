@@ -39,6 +39,14 @@ void save_after(const Steps& steps, const fs::path& place, const fs::path& loade
   on_ranks({"threads", 2}, [&](Transport& transport) { train_and_save(transport, steps, place, loaded); });
 }
 
+// As checkpoints of a job that has ended: this process has loaded from `place` or saved there before, if at all, when
+// it had another name.
+void save_before(const Steps& steps, const fs::path& place) {
+  const fs::path elsewhere = place.string() + ".then";
+  save_after(steps, elsewhere);
+  fs::rename(elsewhere, place);
+}
+
 // Expects that both ranks end with one message, and change nothing in `place`.
 void expect_unsaved(std::int64_t step, const fs::path& place, const std::string& words, const fs::path& loaded = {}) {
   const Steps before = committed_steps(place);
@@ -56,10 +64,10 @@ void damage(const fs::path& place, std::int64_t step) {
 TEST(SavingPlace, of_another_job_loses_no_checkpoint) {
   const TemporaryDirectory temporary;
   const fs::path place = temporary.path() / "runs";
-  save_after({2, 4, 5}, place);
+  save_before({2, 4, 5}, place);
   expect_unsaved(3, place,
                  "save to " + place.string() +
-                     ": it has step-000005, which this averager has not loaded, and saving step 3 would remove it; "
+                     ": it has step-000005, which this job has not loaded, and saving step 3 would remove it; "
                      "load it before the first step to go on from it, save to another directory, or remove step-000003 "
                      "and later ones");
   expect_unsaved(5, place, "or remove step-000005");
@@ -70,7 +78,7 @@ TEST(SavingPlace, of_another_job_loses_no_checkpoint) {
 TEST(SavingPlace, of_another_job_keeps_the_one_that_it_was_about_to_replace) {
   const TemporaryDirectory temporary;
   const fs::path place = temporary.path() / "runs", step = checkpoint_path(place, 4);
-  save_after({4}, place);
+  save_before({4}, place);
   fs::rename(step, step.string() + ".replaced.partial");
   const JobResult result =
       run_job({"threads", 2}, [&](Transport& transport) { train_and_save(transport, {3}, place, {}); });
@@ -81,21 +89,30 @@ TEST(SavingPlace, of_another_job_keeps_the_one_that_it_was_about_to_replace) {
 TEST(SavingPlace, from_which_the_job_has_loaded_loses_what_it_passed_over) {
   const TemporaryDirectory temporary;
   const fs::path place = temporary.path() / "runs", link = temporary.path() / "link";
-  save_after({2, 4, 5}, place);
+  save_before({2, 4, 5}, place);
   fs::create_directory_symlink("runs", link);
   damage(place, 4);
   damage(place, 5);
-  expect_unsaved(3, temporary.path() / "runs" / ".." / "runs", "which this averager has not loaded");
+  expect_unsaved(3, temporary.path() / "runs" / ".." / "runs", "which this job has not loaded");
   save_after({4}, place, link);
   EXPECT_EQ(committed_steps(place), (Steps{2, 4}));
-  save_after({5}, temporary.path() / "other");
-  expect_unsaved(5, temporary.path() / "other", "which this averager has not loaded", place);
+  save_before({5}, temporary.path() / "other");
+  expect_unsaved(5, temporary.path() / "other", "which this job has not loaded", place);
+}
+
+// A model that is loaded anew in the middle of a job begins the method anew, with step 0.
+TEST(SavingPlace, is_the_job_s_own_for_its_next_averager) {
+  const TemporaryDirectory temporary;
+  const fs::path place = temporary.path() / "runs";
+  save_after({2, 4}, place);
+  save_after({3}, place);
+  EXPECT_EQ(committed_steps(place), (Steps{2, 3}));
 }
 
 TEST(SavingPlace, stays_the_same_if_the_job_changes_its_working_directory) {
   const TemporaryDirectory temporary;
   const fs::path former = fs::current_path();
-  save_after({2, 3}, temporary.path() / "runs");
+  save_before({2, 3}, temporary.path() / "runs");
   damage(temporary.path() / "runs", 3);
   fs::current_path(temporary.path());
   on_ranks({"loopback", 1}, [&](Transport& transport) {

@@ -171,7 +171,7 @@ class SavedMethod(Method):
         the method, PyTorch's random numbers, and `extra` of each rank (tensors, numbers, text, and lists and dicts of
         them, such as scheduler=scheduler.state_dict()). It is complete and on the disk when this returns. Keeps the
         newest `keep`. Numbers of NumPy become those of Python. Raises an Error on all ranks if load() could not read a
-        value, or if run_dir has a checkpoint of this or a later step, which would be lost, and this averager has neither
+        value, or if run_dir has a checkpoint of this or a later step, which would be lost, and this process has neither
         loaded from there nor saved there before."""
         self._refuse_saving("save")
         if not isinstance(keep, int) or keep < 1:
