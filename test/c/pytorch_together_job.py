@@ -114,15 +114,20 @@ def hold_ranks_without_data_clip_the_mean_as_the_others_do():
 def hold_a_scaler_divides_before_the_mean_of_joined_steps():
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
 
-    def average(averager):
-        scaler.unscale_(averager)
-        averager.average_gradients()
-
     def step(averager):
         scaler.step(averager)
         scaler.update()
 
-    joined_with_clipping("allreduce", average, step, scaler.scale)
+    for unscaled in (lambda averager: averager, lambda averager: averager._optimizer):
+
+        def average(averager):
+            groups = averager._optimizer.param_groups
+            assert type(groups) is list
+            scaler.unscale_(unscaled(averager))
+            averager.average_gradients()
+            assert list(averager._optimizer.param_groups) == groups
+
+        joined_with_clipping("allreduce", average, step, scaler.scale)
 
 
 def hold_a_scaler_alone_steps_in_join():
@@ -186,7 +191,7 @@ def hold_what_ranks_without_data_would_not_do_is_refused():
         with averager.join():
             if batches_of(eave.rank()):
                 loss_of(model, eave.rank(), 0).backward()
-                refused("averager.join(before_update=lambda: torch", averager.average_gradients)
+                refused("Pass it: averager.join(before_update=...)", averager.average_gradients)
                 averager.step()
         with averager.join(before_update=clip_of(model)):
             if batches_of(eave.rank()):
@@ -197,6 +202,7 @@ def hold_what_ranks_without_data_would_not_do_is_refused():
                 refused("step within join(before_update=...)", lambda: scaler.step(averager))
                 averager.average_gradients()
                 refused("scaler.unscale_ within join()", lambda: scaler.unscale_(averager))
+                refused("scaler.unscale_ within join()", lambda: scaler.unscale_(optimizer))
                 refused("scaler.step within join()", lambda: scaler.step(averager))
                 clip_of(model)()
                 averager.step()

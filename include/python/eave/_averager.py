@@ -276,6 +276,7 @@ class Averager(ScaledSteps, SavedMethod):
             self._divide_gradients(factor)
             self._vector.low.read_gradients()
             self._vector.low.unscale_gradients()
+        self._give_back_groups()
         updates, self._updates = bool(self._updates), None
         if updates:
             self._update()
@@ -305,6 +306,8 @@ class Averager(ScaledSteps, SavedMethod):
         if Joined.current:
             Joined.current.refuse_mean_alone(self)
         self._average("average_gradients", self._loss_in("average_gradients", loss_sum))
+        if Joined.current:
+            self._keep_mean_from_scaler()
         return bool(self._updates)
 
     def _refuse_out_of_turn(self, call: str) -> None:
@@ -386,9 +389,9 @@ class Averager(ScaledSteps, SavedMethod):
                     clip()
                     averager.step()
 
-        It must do the same on all ranks, and not call a GradScaler: a rank without data has nothing to divide. Let the scaler
-        divide before the mean is made: scaler.step(averager) without average_gradients(), or scaler.unscale_(averager)
-        before it. If the loop changes nothing in between, give `lambda: None`.
+        It must do the same on all ranks. It must not call a GradScaler, because a rank without data has scaled no loss. Let
+        the scaler divide before the mean is made: scaler.step(averager) without average_gradients(), or
+        scaler.unscale_(averager) before it. If the loop changes nothing in between, give `lambda: None`.
 
         If the loop calls begin_step(samples), means are weighted by these samples. Otherwise all ranks with data have the same weight. consensus() belongs after it."""
         return join(self, after_step, before_update)
@@ -456,6 +459,7 @@ class Averager(ScaledSteps, SavedMethod):
 
     def _let_go(self) -> None:
         _open.discard(self)
+        self._give_back_groups()
         if self._hooks:
             self._hooks.remove()
         if self._overlap:

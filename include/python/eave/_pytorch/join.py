@@ -88,10 +88,9 @@ class Joined:
     def refuse_mean_alone(self, averager: Averager) -> None:
         """Raises an Error in average_gradients() if ranks whose data has ended would not know what follows it."""
         if self._averages and averager is self._averager and not self._before_update:
-            raise Error(USAGE, "average_gradients within join(): ranks whose data has ended would not do to the mean what the "
-                               "loop does before step(): write that as averager.join(before_update=lambda: "
-                               "torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)). A GradScaler must divide before: "
-                               "call scaler.unscale_(averager) before average_gradients(), or scaler.step(averager) without it")
+            raise Error(USAGE, "average_gradients within join(): ranks whose data has ended cannot repeat what the loop does "
+                               "before step(). Pass it: averager.join(before_update=...), or lambda: None if it does "
+                               "nothing. With a GradScaler, call scaler.unscale_(averager) first")
 
     def refuse_step_alone(self, averager: Averager) -> None:
         """Raises an Error in a step() without average_gradients() if ranks whose data has ended call before_update in it."""
@@ -102,9 +101,8 @@ class Joined:
     def refuse_scaled_mean(self, averager: Averager, call: str) -> None:
         """Raises an Error when a GradScaler is about to divide what average_gradients() has averaged."""
         if self._averages and averager is self._averager and averager._updates is not None:
-            raise Error(USAGE, f"{call} within join(): it would divide the mean, and ranks whose data has ended have taken over "
-                               "the mean as it was: call scaler.unscale_(averager) before average_gradients(), and not in "
-                               "before_update")
+            raise Error(USAGE, f"{call} within join(): it would divide the mean on ranks with data only: call "
+                               "scaler.unscale_(averager) before average_gradients()")
 
     def refuse_late_values(self) -> None:
         """Raises an Error if what schedulers change differs from what it was when the step began."""

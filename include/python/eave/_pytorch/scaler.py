@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import sys
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Optional, cast
+from typing import TYPE_CHECKING, Any, Iterator, Optional, cast
 
 from .._error import USAGE, Error
 from .join import Joined
@@ -15,6 +15,17 @@ if TYPE_CHECKING:
     from .parameters import ParameterVector
 
 
+class _GroupsOfMean(list):  # type: ignore[type-arg]
+    """The optimizer's groups between average_gradients() and step() within join(). scaler.unscale_(optimizer) iterates over
+    them, and would divide the mean. An unscale_ before average_gradients() finds the optimizer's own list."""
+    averager: Averager
+
+    def __iter__(self) -> Iterator[Any]:
+        if Joined.current and find_scaler("unscale_"):
+            Joined.current.refuse_scaled_mean(self.averager, "scaler.unscale_")
+        return super().__iter__()
+
+
 class ScaledSteps:
     """A GradScaler calls step() of such an object in every step, also if it has found a gradient that is not finite. It
     leaves the scale by which step() divides the gradients in `grad_scale`. That is None if the scaler has already divided
@@ -23,6 +34,7 @@ class ScaledSteps:
     _step_supports_amp_scaling = True
     _optimizer: torch.optim.Optimizer
     _vector: ParameterVector
+    _own_groups: Optional[list[dict[str, Any]]] = None  # the optimizer's, while it has others in their place
 
     @property
     def param_groups(self) -> list[dict[str, Any]]:
@@ -31,6 +43,20 @@ class ScaledSteps:
             Joined.current.refuse_scaled_mean(cast("Averager", self), "scaler.unscale_")
         groups: list[dict[str, Any]] = self._optimizer.param_groups
         return groups
+
+    def _keep_mean_from_scaler(self) -> None:
+        """Until _give_back_groups(), scaler.unscale_(optimizer) raises an Error if an open join() forbids it."""
+        self._own_groups = self._optimizer.param_groups
+        groups = _GroupsOfMean(self._own_groups)
+        groups.averager = cast("Averager", self)
+        self._optimizer.param_groups = groups
+
+    def _give_back_groups(self) -> None:
+        own, self._own_groups = self._own_groups, None
+        now = self._optimizer.param_groups
+        if own is not None and isinstance(now, _GroupsOfMean):  # otherwise load_state_dict() has made others
+            own[:] = now  # add_param_group() may have added some
+            self._optimizer.param_groups = own
 
     def _factor_of_scaler(self) -> float:
         """Returns the inverse of the scale if scaler.step(averager) has called and nothing has divided the gradients yet, else
