@@ -2,13 +2,16 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import ipaddress
 import os
+import re
 import secrets
 import socket
 import threading
 from typing import Any, Iterator, Optional
 
+from ._error import PEER_LOST, Error
 from ._library import job
 
 TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
@@ -43,9 +46,12 @@ def meeting(transport: str) -> Iterator[None]:
 def _invited(store: Any, rank: str) -> Iterator[str]:
     """Rank 0's point and secret, for another rank."""
     number = secrets.token_hex(16)
-    store.set(f"hello {rank}", number)
-    store.add("hellos", 1)  # now rank 0 looks at them
-    yield store.get(f"answer {number}").decode()
+    with _hearing_from("rank 0"):
+        store.set(f"hello {rank}", number)
+        store.add("hellos", 1)  # now rank 0 looks at them
+        store.wait([f"answer {number}"], _limit())
+        invitation = store.get(f"answer {number}").decode()
+    yield invitation
 
 
 @contextlib.contextmanager
@@ -72,7 +78,7 @@ def _invitation(store: Any, size: int) -> Iterator[str]:
 
 
 def _answer(store: Any, size: int, invitation: str, answered: set[str], all_have_come: threading.Event) -> None:
-    """Some hellos may be those of a former round. They are answered too, and nobody reads that."""
+    """Hellos of a former round get an answer that nobody reads."""
     seen = None
     with contextlib.suppress(RuntimeError):  # the store has ended: libeave.so says which ranks have not come
         while not all_have_come.wait(0 if seen is None else 0.05):
@@ -100,10 +106,35 @@ def _store() -> Optional[Any]:
         return None
     # torchrun's agent may have a server at that place already. Otherwise rank 0 has it, and shares it with
     # init_process_group, before or after.
-    is_server = os.environ["RANK"] == "0" and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
-    return PrefixStore("eave", TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]),
-                                        int(os.environ["WORLD_SIZE"]), is_server, wait_for_workers=False,
-                                        multi_tenant=True))
+    is_first = os.environ["RANK"] == "0"
+    is_server = is_first and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    with contextlib.nullcontext() if is_first else _hearing_from("rank 0"):
+        store = TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), int(os.environ["WORLD_SIZE"]), is_server,
+                         timeout=_limit(), wait_for_workers=False, multi_tenant=True)
+    return PrefixStore("eave", store)
+
+
+@contextlib.contextmanager
+def _hearing_from(other: str) -> Iterator[None]:
+    """Within it, the store is to bring a value of another rank. Otherwise PyTorch's exception becomes an Error."""
+    try:
+        yield
+    except RuntimeError as error:
+        place = f"{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+        raise Error(PEER_LOST, f"rank {os.environ['RANK']} has not heard from {other} through the store of torchrun's job at "
+                               f"{place}: look whether {other} still runs, and at its messages. A rank waits for "
+                               f"{_limit().total_seconds():g} s (EAVE_MEET_LIMIT). The store says: "
+                               f"{str(error).partition(chr(10))[0][:200]}") from None
+
+
+def _limit() -> datetime.timedelta:
+    """How long ranks wait for each other. If EAVE_MEET_LIMIT makes no sense, libeave.so says so later."""
+    found = re.fullmatch(r"([0-9.]+)\s*(ms|s|m|min|h)", os.environ.get("EAVE_MEET_LIMIT", "").strip())
+    unit = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600}
+    with contextlib.suppress(ValueError, OverflowError):
+        if found:
+            return datetime.timedelta(seconds=max(float(found[1]) * unit[found[2]], 0.001))
+    return datetime.timedelta(minutes=10)  # as in libeave.so
 
 
 def _point_of_store() -> tuple[str, int]:
@@ -127,7 +158,8 @@ def _listener(store: Any) -> socket.socket:
     host, port = _point_of_store()
     is_alone = os.environ.get("LOCAL_WORLD_SIZE", os.environ["WORLD_SIZE"]) == os.environ["WORLD_SIZE"]
     if ipaddress.ip_address(host.partition("%")[0]).is_loopback and not is_alone:
-        host = _way_to((store.get("from").decode(), port))
+        with _hearing_from("the first rank of the second host"):
+            host = _way_to((store.get("from").decode(), port))
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.bind((host, 0))

@@ -23,7 +23,7 @@ Option = Union[str, int, float, bool, None]
 Self = TypeVar("Self", bound="Method")
 
 _numbers = itertools.count()  # by which averagers are told apart in the order of their opening
-_kept: list[Any] = []  # vectors of averagers that an exception has left open: an exchange may still read them
+_kept: list[Any] = []
 
 
 class Method:
@@ -223,7 +223,7 @@ class Method:
         self._last_facts = self._facts()
         job.library.eave_abandon(self._handle)
         self._handle, self._why_closed = None, f", since {kind.__name__} left its block"
-        _kept.append(self._vectors_in_use())
+        keep(self._vectors_in_use())
         self._let_go()
         job.open -= 1
         job.is_left_by_exit = job.is_left_by_exit or issubclass(kind, SystemExit)
@@ -242,6 +242,12 @@ class Method:
             self.close()
         else:
             self._abandon(kind)
+
+
+def keep(vectors: Any) -> None:
+    """Keeps the vectors of an averager that has not ended on all ranks until the process ends. An exchange may still read and
+    write them."""
+    _kept.append(vectors)
 
 
 _BETWEEN_STEPS, _COMPUTING, _UPDATING = range(3)

@@ -6,7 +6,7 @@ import sys
 from typing import Any, Optional, Protocol
 
 from ._error import USAGE, Error
-from ._method import Method, Option
+from ._method import Method, Option, keep
 from ._program import method_of_run, note_method, require_planned_rate
 
 _FLOAT32 = "f", "<f" if sys.byteorder == "little" else ">f"  # ctypes' arrays name their byte order
@@ -19,8 +19,7 @@ class Vector(Protocol):
 
 
 def _hold(vector: Any, what: str) -> ctypes.c_char:
-    """Returns what lies at the vector's begin. As long as it lives, the vector cannot get another size, and thereby other
-    memory: Python raises BufferError."""
+    """Returns the vector's first byte. While it lives, the vector cannot be resized, so it stays where it is."""
     try:
         with memoryview(vector) as view:
             fits = view.format in _FLOAT32 and view.ndim == 1 and not view.readonly and view.contiguous and len(view) > 0
@@ -33,8 +32,9 @@ def _hold(vector: Any, what: str) -> ctypes.c_char:
 
 
 class VectorAverager(Method):
-    """Averages two vectors of float32 among ranks. `parameters` and `gradients` keep their size until close(): before it,
-    append() and the like raise BufferError.
+    """Averages two vectors of float32 among ranks. Until close(), `parameters` and `gradients` must stay where they are:
+    array.array raises BufferError if it is resized, mmap and shared memory if they are closed. Do not resize a NumPy
+    array either: with refcheck=False, its resize() moves the memory and raises nothing.
 
         with eave.VectorAverager(x, g, "easgd", tau=10, lr=0.1) as averager:
             for step in range(steps):
@@ -105,6 +105,9 @@ class VectorAverager(Method):
         """Collective. Ends the method on all ranks. Each rank keeps its own parameters; see consensus."""
         try:
             super().close()
+        except BaseException:
+            keep(self._vectors_in_use())  # an exchange may go on
+            raise
         finally:
             self._held.clear()
 
