@@ -63,6 +63,19 @@ TEST(TcpLinks, pause_after_messages_that_the_same_thread_has_moved) {
   EXPECT_GE(time_of([&] { ranks.first.pause(100ms); }), 100ms);
 }
 
+// The guard's thread posts a word behind a message that has been held.
+TEST(TcpLinks, do_not_pause_if_a_word_has_taken_a_message_along) {
+  const std::vector<std::byte> bytes(8);
+  TwoRanks ranks;
+  ranks.first.hold_sends(true);
+  send(ranks.first, 1, bytes);
+  ranks.first.post(1, {1, {}});
+  EXPECT_LT(time_of([&] { ranks.first.pause(10s); }), 5s);
+  EXPECT_GE(time_of([&] { ranks.first.pause(100ms); }), 100ms) << "nothing has moved since";
+  ranks.first.post(1, {1, {}});
+  EXPECT_GE(time_of([&] { ranks.first.pause(100ms); }), 100ms) << "a word alone";
+}
+
 // The guard's thread posts words and takes them. No other thread of the rank uses the connection meanwhile.
 TEST(TcpLinks, write_words_that_met_a_full_connection_while_the_rank_computes) {
   constexpr int kWords = 5000;

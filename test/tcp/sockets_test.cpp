@@ -1,12 +1,20 @@
 // Sockets at their limits: hosts that vanish, and processes that may open no more files.
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -14,6 +22,7 @@
 #include <vector>
 
 #include "eave/check.h"
+#include "test/expectations.h"
 #include "transport/tcp/tcp_meeting.h"
 
 namespace eave {
@@ -107,11 +116,46 @@ void allow_more_files(std::size_t count) {
 }
 
 TEST_F(TcpFileLimits, end_a_meeting_with_the_reason_if_no_connection_can_be_accepted) {
-  EXPECT_EXIT(be_first(2), testing::ExitedWithCode(71), "connection of another rank: Too many open files.*ulimit -n");
+  EXPECT_EXIT(be_first(2), testing::ExitedWithCode(71),
+              "connection of another rank: Too many open files.*hard limit raised .`ulimit -Hn`");
 }
 
 TEST_F(TcpFileLimits, end_a_meeting_with_the_reason_before_it_begins) {
-  EXPECT_EXIT(be_first(1), testing::ExitedWithCode(71), "eventfd: Too many open files.*ulimit -n");
+  EXPECT_EXIT(be_first(1), testing::ExitedWithCode(71),
+              "eventfd: Too many open files.*hard limit raised .`ulimit -Hn`");
+}
+
+// Lets accept4(2) fail with this error from now on.
+bool let_accept_fail(std::uint32_t error) {
+  std::array<sock_filter, 4> code{{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_accept4, 0, 1),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+                                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)}};
+  const sock_fprog filter{static_cast<unsigned short>(code.size()), code.data()};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+constexpr int kNoFilters = 3;
+
+// 0: the listener goes on; kNoFilters: this machine allows no filters of system calls.
+[[noreturn]] void accept_in_vain(int error) {
+  const Socket listener = listen_at({"127.0.0.1", 0});
+  if (!let_accept_fail(static_cast<std::uint32_t>(error))) std::_Exit(kNoFilters);
+  try {
+    std::_Exit(accept_from(listener) ? 1 : 0);
+  } catch (const Error& failure) {
+    std::_Exit(static_cast<int>(failure.code()));
+  }
+}
+
+bool goes_on_or_no_filters(int status) {
+  return WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == kNoFilters);
+}
+
+TEST_F(TcpFileLimits, are_no_reason_to_end_a_meeting_if_memory_is_short_for_now) {
+  for (const int error : {ENOBUFS, ENOMEM, ECONNABORTED})
+    EXPECT_EXIT(accept_in_vain(error), goes_on_or_no_filters, "") << error;
+  EXPECT_EQ(code_of([] { accept_from(Socket(::dup(STDERR_FILENO))); }), ExitCode::kResource) << "no socket";
 }
 
 TEST_F(TcpFileLimits, are_raised_as_far_as_a_process_may) {

@@ -27,7 +27,10 @@ void TcpLinks::locked_queue(Link& link, Message* message) {
   link.last = message;
   link.held += kHeader + message->header.length + kTag;
   if (holds_sends_ && !message->is_word && link.held < kMostHeld) return;
-  if (!link.is_full) locked_write(link);
+  const bool is_word = message->is_word;  // a written word may already be another message
+  const bool has_left = !link.is_full && locked_write(link);
+  // The thread that pauses sends messages itself, and knows of them. Another thread's word may take them along.
+  if (has_left && is_word) locked_note_move();
   if (link.first) locked_end_pause();  // the thread that pauses is to write the rest
 }
 
@@ -122,8 +125,8 @@ void TcpLinks::locked_buffer_message(Link& link) {
 }
 
 // From now on, the link neither writes nor reads memory that belongs to messages. After an error some may be left, and
-// their memory is freed. If one of them has its code already, the connection ends: it cannot be sent any more, perhaps
-// its beginning has left, and the other rank would find the codes of later messages wrong.
+// their memory is freed. If one already has its code, the connection ends. The code cannot be taken back, and the peer
+// would find later codes wrong.
 void TcpLinks::locked_forget_messages(Link& link) {
   link.waiting.clear();
   for (Buffered* const each : link.unclaimed) each->taker = nullptr;

@@ -18,6 +18,7 @@
 #include <charconv>
 #include <cstddef>
 #include <system_error>
+#include <thread>
 
 #include "eave/check.h"
 
@@ -100,15 +101,14 @@ TcpAddress address_of_endpoint(const tcp::endpoint& endpoint) {
   return {endpoint.address().to_string(), endpoint.port()};
 }
 
-// Errors of accept(2) that are those of one connection, or say that there is none.
-bool concerns_one_connection(int error) {
-  constexpr std::array kThese = {EAGAIN,      EWOULDBLOCK, EINTR,  ECONNABORTED, EPROTO,     EPERM,       ENETDOWN,
-                                 ENOPROTOOPT, EHOSTDOWN,   ENONET, EHOSTUNREACH, EOPNOTSUPP, ENETUNREACH, ETIMEDOUT};
-  return std::ranges::find(kThese, error) != kThese.end();
-}
-
-// Then trying again is in vain.
+// Then trying again is in vain. A process may wait for memory.
 bool is_shortage_of_files(int error) { return error == EMFILE || error == ENFILE; }
+
+// Whether every later accept(2) would fail too. Other errors are those of one connection, say that there is none, or
+// pass.
+bool is_listener_at_fault(int error) {
+  return error == EBADF || error == EINVAL || error == ENOTSOCK || error == EOPNOTSUPP;
+}
 
 }  // namespace
 
@@ -116,8 +116,9 @@ void fail_to_open(const std::string& what, int error) {
   std::string text = "cannot open " + what + ": " + std::generic_category().message(error);
   rlimit limit{};
   if (error == EMFILE && getrlimit(RLIMIT_NOFILE, &limit) == 0)
-    text += "; this process may have " + std::to_string(limit.rlim_cur) +
-            ", and each rank needs one for each other rank: raise the limit (`ulimit -n`)";
+    text += "; this process may open " + std::to_string(limit.rlim_cur) +
+            " files, and a rank needs one for each other rank: have the hard limit raised (`ulimit -Hn`, limits.conf, "
+            "`LimitNOFILE=`)";
   if (error == ENFILE) text += "; the whole host has no more (fs.file-max)";
   throw Error(ExitCode::kResource, text);
 }
@@ -205,8 +206,10 @@ TcpAddress address_of(const Socket& socket) { return address_of_endpoint(endpoin
 std::optional<Socket> accept_from(const Socket& listener) {
   const int descriptor = ::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (descriptor < 0) {
-    if (concerns_one_connection(errno)) return std::nullopt;
-    fail_to_open("a connection of another rank", errno);
+    if (is_shortage_of_files(errno) || is_listener_at_fault(errno)) fail_to_open("a connection of another rank", errno);
+    // The listener stays ready meanwhile.
+    if (errno == ENOBUFS || errno == ENOMEM) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return std::nullopt;
   }
   set_options(descriptor);
   return Socket(descriptor);

@@ -50,12 +50,13 @@ Socket listen_on(int descriptor);
 TcpAddress address_of(const Socket& socket);
 
 // Raises this process's soft limit of open files up to its hard one, which every process may do, but to no more than
-// 65536: a forked child leaves only sockets below that number to its parent, and some programs go through all numbers.
+// 65536: a forked child closes only sockets below that number, and some programs go through all numbers.
 void raise_limit_of_files();
 // Throws Error(kResource). `what` was to be opened; `error` is that of errno.
 [[noreturn]] void fail_to_open(const std::string& what, int error);
 
-// nullopt: no connection is waiting. Throws Error(kResource) if this process can open none.
+// nullopt: no connection is waiting, or this one has failed, or memory is short for now. Throws Error(kResource) if
+// this process can open none.
 std::optional<Socket> accept_from(const Socket& listener);
 // One attempt. nullopt: it failed, for the reason that `why` then has. Throws Error(kResource) if this process can open
 // no connection.
