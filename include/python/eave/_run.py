@@ -54,8 +54,8 @@ class Run:
     steps whose begin_step is told none. `train_samples` and `test_samples` are the sizes of the data sets; without
     train_samples the run has no epochs. `config` has settings of your own, which reports show and compare: two runs are
     repetitions of each other if they differ only in `seed`. If eave records another value by the same name, such as model
-    or optimizer, yours is recorded as config-model. `every` is the number of steps for each line of metrics.jsonl;
-    before an evaluation there is a line in any case.
+    or optimizer, yours is recorded as config-model. `every` is the number of steps for each line of metrics.jsonl. An
+    evaluation first writes a line for the steps since the last one.
 
     The last step must be evaluated before the run is closed, because the summary is about that evaluation. If an
     exception leaves the block, the run is recorded as failed, unless all ranks leave on request."""

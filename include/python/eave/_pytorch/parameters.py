@@ -88,9 +88,9 @@ class ParameterVector:
 
     @contextlib.contextmanager
     def reading(self, call: str) -> Iterator[None]:
-        """As read, for a call between steps. Parameters that have got other memory have it again at the end, and their parts of
-        `values` what they had before: a program that evaluates a moving average of the parameters puts it in their place for a
-        while, and keeps their own memory, which is here, to put it back."""
+        """As read, for a call between steps. At the end, parameters whose memory the program has replaced get that memory back,
+        and their parts of `values` get their former values. A program may put a moving average in the place of its parameters
+        to evaluate it. It then keeps their own memory, which is in `values`, to put it back."""
         layout = self._layout
         moved = [(self.parameters[number], self.parameters[number].data, self._parts[number], self._parts[number].clone())
                  for number in self._list_moved()]
