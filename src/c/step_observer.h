@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "eave/checkpoint.h"
+#include "eave/communicator.h"
 #include "eave/transport.h"
 #include "eave/update_steps.h"
 
