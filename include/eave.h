@@ -246,7 +246,7 @@ int eave_restore(eave_averager* averager, const void* const* states, const size_
  * name only when it is complete and on the disk (src/checkpoint/CHECKPOINTS.md). Ranks that do not share rank 0's file
  * system send their files to rank 0. Checkpoints of later steps are removed: the job has passed them over when it
  * loaded. If this process has neither loaded from `directory` nor saved there, and a checkpoint of this or a later step
- * is there, it returns EAVE_USAGE and changes nothing. */
+ * is there, it returns EAVE_USAGE and changes nothing. If an earlier averager of this process has, it warns. */
 int eave_save(eave_averager* averager, const char* directory, const void* caller, size_t caller_bytes, int64_t kept);
 /* Restores the newest checkpoint in `directory` that is whole; warns of damaged ones. If there is none, it sets
  * `former` to EAVE_NO_CHECKPOINT and does nothing. */

@@ -170,16 +170,19 @@ code_of_run() {
     return
   fi
   case $1 in
-    train) option=--run-dir result=summary.json ;;
-    compare) option=--output result=report.html ;;
+    train) option=--run-dir result=summary.json directory=${EAVE_RUN_DIR-} ;;
+    compare) option=--output result=report.html directory=${EAVE_OUTPUT:-runs/compare} ;;
   esac
   for ((i = 2; i <= $#; ++i)); do
     case ${!i} in
       "${option-}="*) directory=${!i#*=} ;;
       "${option-}") i=$((i + 1)) && directory=${!i-} ;;
-      --part | --part=*) option='' && directory='' && break ;; # only all parts together have a report
+      # Only all parts together have a report, and these make none.
+      --part | --part=* | --dry-run* | --print-config* | --help | -h) option='' && directory='' && break ;;
     esac
   done
+  # shellcheck disable=SC2088 # eave itself reads it as the home directory
+  case $directory in "~/"*) directory=$HOME/${directory#"~/"} ;; esac
   if [ "$code" -eq 0 ] && [ -d "$directory" ] && [ ! -e "$directory/$result" ]; then
     code=69
     if [ "$was_asked" = yes ]; then code=75; fi

@@ -92,7 +92,7 @@ class Averager {
     TrainingProgress progress;
     int ranks = 0;
     FixedPlace directory = {};
-    std::optional<ObservedSteps> observed = {};  // nullopt: this rank was not there, or nobody observed its steps
+    std::optional<ObservedSteps> observed = {};  // nullopt: nobody observed the steps
   };
   // nullopt: nothing has been restored.
   const std::optional<Former>& former() const { return former_; }

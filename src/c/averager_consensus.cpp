@@ -175,7 +175,7 @@ void Averager::finish() {
   if (is_gone_on_) require_equal_steps();
   check_last_update(traits().averages_gradients);
   replicas_->settle();
-  if (is_gone_on_) {
+  if (is_gone_on_ && traits().exchanges_together) {  // so all ranks come here, or none
     communicator_->forget_consensus();
     replicas_->compare();
   }

@@ -173,10 +173,12 @@ constexpr const char* kConvolution =
     "(inputs "
     "+ 2 P - size) / stride + 1, rounded down";
 constexpr const char* kMaxPool =
-    "max_pool: stride is the size unless given; padding, on all four sides, is never the largest; windows that do not "
+    "max_pool: stride, on both axes, is the height of the window unless given; padding, on all four sides, is never "
+    "the largest; windows that do not "
     "fit are left out (rounded down)";
 constexpr const char* kAveragePool =
-    "average_pool: stride is the size unless given; zeros of the padding, on all four sides, count as values; windows "
+    "average_pool: stride, on both axes, is the height of the window unless given; zeros of the padding, on all four "
+    "sides, count as values; windows "
     "that do not fit are left out (rounded down)";
 constexpr const char* kLocalResponseNorm =
     "local_response_norm: x / (bias + alpha sum x^2)^beta over 2 radius + 1 channels, unless given radius 2, alpha "

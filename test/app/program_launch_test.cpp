@@ -68,7 +68,14 @@ TEST(ProgramLaunch, refuses_what_is_no_launcher_or_not_there) {
   expect_error(ExitCode::kUsage, "expected auto, mpirun, srun or torchrun", [] { command("ssh", 2); });
   expect_error(ExitCode::kUsage, "expected auto, mpirun, srun or torchrun", [] { command("auto -v", 2); });
   expect_error(ExitCode::kPeerLost, "--launcher srun is not on PATH", [] { command("srun", 2, place_with({})); });
-  expect_error(ExitCode::kUsage, "--program", [] { words_of_command(compared({"--program", " '' "}), "program"); });
+  for (const std::string words : {" '' ", "train.py 'a", "train.py \\"})
+    expect_error(ExitCode::kUsage, "--program", [&] { words_of_command(compared({"--program", words}), "program"); });
+}
+
+TEST(ProgramLaunch, splits_a_command_as_a_shell_does) {
+  const auto words = [](const std::string& text) { return words_of_command(compared({"--program", text}), "program"); };
+  EXPECT_EQ(words(R"(python3  -c 'a\d+\n "b"' x\ y)"), (Words{"python3", "-c", R"(a\d+\n "b")", "x y"}));
+  EXPECT_EQ(words(R"(a"b \"c\d"'e'f)"), (Words{R"(ab "c\def)"}));
 }
 
 TEST(ProgramLaunch, text_can_be_typed_into_a_shell) {

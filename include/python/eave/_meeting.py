@@ -28,7 +28,8 @@ def meeting(transport: str) -> Iterator[None]:
         return
     rank, size = os.environ["RANK"], os.environ["WORLD_SIZE"]
     if os.environ.get("GROUP_RANK") == "1" and os.environ.get("LOCAL_RANK") == "0":
-        store.set("from", _way_to(_point_of_store()))
+        with _hearing_from("rank 0"):
+            store.set("from", _way_to(_point_of_store()))
     try:
         with _invitation(store, int(size)) if rank == "0" else _invited(store, rank) as invitation:
             point, secret = invitation.split()
@@ -129,7 +130,7 @@ def _hearing_from(other: str) -> Iterator[None]:
 
 def _limit() -> datetime.timedelta:
     """How long ranks wait for each other. If EAVE_MEET_LIMIT makes no sense, libeave.so says so later."""
-    found = re.fullmatch(r"([0-9.]+)\s*(ms|s|m|min|h)", os.environ.get("EAVE_MEET_LIMIT", "").strip())
+    found = re.fullmatch(r"([0-9.]+(?:e[+-]?[0-9]+)?)\s*(ms|s|m|min|h)", os.environ.get("EAVE_MEET_LIMIT", "").strip())
     unit = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600}
     with contextlib.suppress(ValueError, OverflowError):
         if found:

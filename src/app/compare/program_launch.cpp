@@ -3,9 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/program_options/parsers.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "base/options/option_values.h"
 #include "base/options/spelling.h"
@@ -72,7 +73,9 @@ LaunchPlace this_place() {
 }
 
 Words words_of_command(const OptionValues& own, const std::string& option) {
-  Words words = boost::program_options::split_unix(own.text(option));
+  std::optional<Words> split = split_as_shell(own.text(option));
+  if (!split) refuse_option(own, option, "a quote is not closed, or nothing follows the last backslash");
+  Words words = std::move(*split);
   std::erase(words, "");
   if (words.empty()) refuse_option(own, option, "expected a command");
   return words;

@@ -162,6 +162,8 @@ CellOutcome ProgramRuns::judge(const Cell& cell, const Files& files, const Proce
              " it has written no line of output or metrics (--limit-silence). The end of its output:");
   }
   if (end.code == static_cast<int>(ExitCode::kDiverged)) return {true, "diverged", {}};
+  // torchrun and srun end with codes of their own, whatever the ranks end with.
+  if (end.code != 0 && state_of_run(files.run) == RunState::kDiverged) return {true, "diverged", {}};
   if (end.code != 0)
     fail(code_for(end.code), name + " ended with code " + std::to_string(end.code) + ". The end of its output:");
   std::error_code error;

@@ -120,12 +120,12 @@ void doctor_on(Transport& transport, const CommandLine& line, const OptionValues
 
 }  // namespace
 
-int doctor_command(const std::vector<std::string>& words, const char* const*) {
+int doctor_command(const std::vector<std::string>& words, const char* const* environment) {
   const CommandLine line = doctor_command_line();
   OptionValues values;
   int ranks = 0;
   const auto read = [&] {
-    values = line.parse(words);
+    values = line.parse(words, environment);
     check_options(values);
     ranks = ranks_in_process(values);
   };

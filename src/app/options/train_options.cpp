@@ -232,7 +232,7 @@ CommandLine train_command_line() {
       "Gradients of a step, and the average of models",
       {{"accumulate", OptionType::kInteger, "1",
         "parts of --batch that a step computes one after another, summing their gradients: less memory, and the same "
-        "gradient up to rounding"},
+        "gradient up to rounding, but batch norm normalises each part by itself"},
        {"clip-norm", OptionType::kReal, "0",
         "largest norm of the gradient over all parameters; a larger gradient is scaled to it; 0: no "
         "clipping. The gradient is the averaged one if the method averages gradients, else each rank's own"},

@@ -319,6 +319,7 @@ void TrainingJob::require_reproducible() const {
   const std::string reason = "with --reproducible nothing may depend on the number of ranks: leave it out";
   if (values_.text("sampling") == "whole") refuse_option(values_, "sampling", reason);
   if (values_.text("lr-scaling") != "none") refuse_option(values_, "lr-scaling", reason);
+  if (values_.text("batch-norm-statistics") == "recompute") refuse_option(values_, "batch-norm-statistics", reason);
   if (replica_->device.kind() == DeviceKind::kCpu || values_.flag("deterministic")) return;
   throw Error(ExitCode::kUsage, "--reproducible on a GPU needs --deterministic: give it too");
 }

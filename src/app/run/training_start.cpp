@@ -83,6 +83,10 @@ void TrainingJob::plan_resumption() {
   const Manifest& saved = resumption_->found.manifest;
   plan_.first_step = saved.step;
   plan_.has_other_files = has_other_files();
+  if (plan_.has_other_files && values_.has("validation-share"))
+    throw Error(ExitCode::kConfiguration,
+                "--resume elastic: the data has other files than before, and --validation-share would hold out other "
+                "images of them, with which the run has trained; put the files back, or begin a new run");
   is_elastic_ = resumption_->is_elastic || plan_.has_other_files;
   if (plan_.has_other_files && transport_.rank() == 0) {
     warnings_.push_back("--resume elastic: the run goes on with other files than it began with; it has now " +

@@ -163,6 +163,34 @@ std::string shell_quoted(std::string_view word) {
   return result + "'";
 }
 
+std::optional<std::vector<std::string>> split_as_shell(std::string_view text) {
+  std::vector<std::string> words;
+  bool is_within_word = false;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
+    if (!quote && (letter == ' ' || letter == '\t' || letter == '\n')) {
+      is_within_word = false;
+      continue;
+    }
+    if (!is_within_word) words.emplace_back();
+    is_within_word = true;
+    const bool is_quote = quote ? letter == quote : letter == '\'' || letter == '"';
+    const bool may_escape = letter == '\\' && quote != '\'';
+    if (is_quote) {
+      quote = quote ? 0 : letter;
+    } else if (may_escape && i + 1 == text.size()) {
+      return std::nullopt;
+    } else if (may_escape && (!quote || std::string_view("\\\"$`").find(text[i + 1]) != std::string_view::npos)) {
+      words.back() += text[++i];
+    } else {
+      words.back() += letter;
+    }
+  }
+  if (quote) return std::nullopt;
+  return words;
+}
+
 std::string comma_list(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,10 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 
 // A word as a shell reads it back, whatever it holds: 'it'\''s'.
 std::string shell_quoted(std::string_view word);
+
+// The words of a command as a shell takes them from quotes and backslashes, with nothing expanded. nullopt if a quote
+// is not closed, or nothing follows a backslash.
+std::optional<std::vector<std::string>> split_as_shell(std::string_view text);
 
 // "a, b, c"
 std::string comma_list(const std::vector<std::string>& words);

@@ -148,7 +148,7 @@ std::optional<Averager::Restored> Averager::load(const std::filesystem::path& di
   if (!saved) return std::nullopt;
   Restored restored = restore_saved(*saved);
   former_->directory = directory;
-  SaveLock::take_as_own(directory);
+  save_lock_.take_as_own(directory);
   return restored;
 }
 

@@ -2,12 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <mutex>
-#include <set>
 
 #include "base/files/input_file.h"
 #include "base/files/output_file.h"
 #include "base/host.h"
+#include "c/stderr_message.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "eave/check.h"
 #include "report/record/run_directory.h"
@@ -35,33 +36,40 @@ std::unique_ptr<DirectoryLock> take(const fs::path& directory, std::chrono::seco
   return std::make_unique<DirectoryLock>(OutputFolder(directory), kRunLock, "save to " + directory.string(), patience);
 }
 
-// The directories from which this process has loaded, or in which it has saved.
-class OwnPlaces {
+bool is_same_place(const fs::path& one, const fs::path& other) {
+  std::error_code error;
+  return one == other || fs::equivalent(one, other, error);
+}
+
+// The newest step that this process knows in each directory in which it has saved, or from which it has loaded.
+class KnownSteps {
  public:
-  bool has(const fs::path& checkpoints) {
+  void set(const fs::path& place, std::int64_t step) {
     const std::lock_guard lock(mutex_);
-    return places_.contains(FixedPlace(checkpoints));
+    steps_[place] = step;
   }
-  void add(const fs::path& checkpoints) {
+  bool has(const fs::path& place, std::int64_t step) {
     const std::lock_guard lock(mutex_);
-    places_.insert(FixedPlace(checkpoints));
+    return std::ranges::any_of(
+        steps_, [&](const auto& known) { return is_same_place(known.first, place) && step <= known.second; });
   }
 
  private:
   std::mutex mutex_;
-  std::set<fs::path> places_;
+  std::map<fs::path, std::int64_t> steps_;
 };
 
-OwnPlaces own_places;
+KnownSteps known_steps;
+
+std::string name_of(std::int64_t step) { return checkpoint_path("", step).string(); }
 
 [[noreturn]] void refuse_to_lose(const fs::path& checkpoints, std::int64_t newest, std::int64_t step) {
-  const auto name = [&](std::int64_t of) { return checkpoint_path("", of).string(); };
   throw Error(ExitCode::kUsage,
-              "save to " + checkpoints.string() + ": it has " + name(newest) +
+              "save to " + checkpoints.string() + ": it has " + name_of(newest) +
                   ", which this job has not loaded, and saving step " + std::to_string(step) +
                   " would remove it; load it before the first step to go on from it, save to another directory, or "
                   "remove " +
-                  (newest == step ? name(step) : name(step) + " and later ones"));
+                  (newest == step ? name_of(step) : name_of(step) + " and later ones"));
 }
 
 }  // namespace
@@ -76,14 +84,26 @@ FixedPlace::FixedPlace(const fs::path& path) : path_(path) {
 }
 
 void SaveLock::require_own(const fs::path& checkpoints, std::int64_t step) {
-  if (own_places.has(checkpoints)) return;
-  put_back_replaced_checkpoints(checkpoints, system_file_calls());
-  const std::vector<std::int64_t> steps = committed_steps(checkpoints);
-  if (!steps.empty() && steps.back() >= step) refuse_to_lose(checkpoints, steps.back(), step);
-  own_places.add(checkpoints);
+  const fs::path place = FixedPlace(checkpoints);
+  if (std::ranges::none_of(own_, [&](const fs::path& own) { return is_same_place(own, place); })) {
+    put_back_replaced_checkpoints(checkpoints, system_file_calls());
+    const std::vector<std::int64_t> steps = committed_steps(checkpoints);
+    const bool loses_some = !steps.empty() && steps.back() >= step;
+    if (loses_some && !known_steps.has(place, steps.back())) refuse_to_lose(checkpoints, steps.back(), step);
+    if (loses_some)
+      warn("saving step " + std::to_string(step) + " to " + checkpoints.string() + " removes " + name_of(steps.back()) +
+           ", which an earlier averager of this program saved or loaded");
+    own_.push_back(place);
+  }
+  known_steps.set(place, step);
 }
 
-void SaveLock::take_as_own(const fs::path& checkpoints) { own_places.add(checkpoints); }
+void SaveLock::take_as_own(const fs::path& checkpoints) {
+  const fs::path place = FixedPlace(checkpoints);
+  own_.push_back(place);
+  if (const std::vector<std::int64_t> steps = committed_steps(checkpoints); !steps.empty())
+    known_steps.set(place, steps.back());
+}
 
 void SaveLock::hold(const fs::path& checkpoints, std::chrono::seconds patience) {
   const fs::path place = fs::absolute(checkpoints).lexically_normal();

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "base/files/directory_lock.h"
 
@@ -32,18 +33,19 @@ class SaveLock {
   // another job saves there or has its run in the run directory, and still does after `patience`.
   void hold(const std::filesystem::path& checkpoints, std::chrono::seconds patience = kPatience);
 
-  // Call it while the lock is held, before a checkpoint of `step` is written. Throws Error(kUsage) if the directory has
-  // checkpoints of this or a later step, which saving would remove, and this process has neither loaded from there nor
-  // saved there before, by any averager.
-  static void require_own(const std::filesystem::path& checkpoints, std::int64_t step);
-  // Call it when the process has loaded a checkpoint from there.
-  static void take_as_own(const std::filesystem::path& checkpoints);
+  // Call it while the lock is held, before a checkpoint of `step` is written. If the directory has checkpoints of this
+  // or a later step, which saving would remove, and the owner of this lock has neither loaded from there nor saved
+  // there before, it throws Error(kUsage). If another one of this process has, it only warns.
+  void require_own(const std::filesystem::path& checkpoints, std::int64_t step);
+  // Call it when the owner has loaded a checkpoint from there.
+  void take_as_own(const std::filesystem::path& checkpoints);
 
  private:
   // If rank 0 was killed, workers of its data loader share the lock until they notice, after at most 5 s.
   static constexpr std::chrono::seconds kPatience{7};
 
   std::map<std::filesystem::path, std::unique_ptr<DirectoryLock>> locks_;
+  std::vector<std::filesystem::path> own_;  // directories from which the owner has loaded, or in which it has saved
 };
 
 }  // namespace eave

@@ -107,7 +107,7 @@ bool is_shortage_of_files(int error) { return error == EMFILE || error == ENFILE
 // Whether every later accept(2) would fail too. Other errors are those of one connection, say that there is none, or
 // pass.
 bool is_listener_at_fault(int error) {
-  return error == EBADF || error == EINVAL || error == ENOTSOCK || error == EOPNOTSUPP;
+  return error == EBADF || error == EINVAL || error == ENOTSOCK || error == EOPNOTSUPP || error == ENOSYS;
 }
 
 }  // namespace
@@ -207,8 +207,9 @@ std::optional<Socket> accept_from(const Socket& listener) {
   const int descriptor = ::accept4(listener.descriptor(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (descriptor < 0) {
     if (is_shortage_of_files(errno) || is_listener_at_fault(errno)) fail_to_open("a connection of another rank", errno);
-    // The listener stays ready meanwhile.
-    if (errno == ENOBUFS || errno == ENOMEM) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const bool takes_one = errno == EAGAIN || errno == EINTR || errno == ECONNABORTED;
+    // Otherwise the listener may stay ready, and the caller would try again at once.
+    if (!takes_one) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return std::nullopt;
   }
   set_options(descriptor);

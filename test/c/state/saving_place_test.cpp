@@ -101,12 +101,27 @@ TEST(SavingPlace, from_which_the_job_has_loaded_loses_what_it_passed_over) {
 }
 
 // A model that is loaded anew in the middle of a job begins the method anew, with step 0.
-TEST(SavingPlace, is_the_job_s_own_for_its_next_averager) {
+TEST(SavingPlace, of_an_earlier_averager_of_the_program_is_used_with_a_warning) {
   const TemporaryDirectory temporary;
   const fs::path place = temporary.path() / "runs";
   save_after({2, 4}, place);
-  save_after({3}, place);
+  const JobResult result = run_job({"threads", 2}, [&](Transport& transport) {
+    train_and_save(transport, {3, 3}, place, {});
+  });
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(count_of(result.printed, "warning: saving step 3 to " + place.string() +
+                                         " removes step-000004, which an earlier averager of this program saved"),
+            1)
+      << result.printed;
   EXPECT_EQ(committed_steps(place), (Steps{2, 3}));
+}
+
+TEST(SavingPlace, that_another_job_has_gone_on_in_is_no_longer_the_program_s) {
+  const TemporaryDirectory temporary;
+  const fs::path place = temporary.path() / "runs";
+  save_after({2}, place);
+  fs::copy(checkpoint_path(place, 2), checkpoint_path(place, 7), fs::copy_options::recursive);
+  expect_unsaved(3, place, "it has step-000007, which this job has not loaded");
 }
 
 TEST(SavingPlace, stays_the_same_if_the_job_changes_its_working_directory) {

@@ -55,6 +55,8 @@ TEST(Doctor, looks_at_the_data_that_is_named) {
   write_fashion_mnist(place, "good", [](const std::string&, std::string&) {});
   const Ended good = expect_end(0, place.eave("doctor --data fashion-mnist --data-dir good"));
   EXPECT_TRUE(says(good, "^ok +data +fashion-mnist: 12 training and 11 test samples")) << good.output;
+  const Ended set = expect_end(0, place.eave("doctor --data fashion-mnist", {0, "EAVE_DATA_DIR=good"}));
+  EXPECT_TRUE(says(set, "^ok +data +fashion-mnist: 12 training and 11 test samples")) << set.output;
   const Ended lacks = expect_end(66, place.eave("doctor --data fashion-mnist --data-dir nowhere"));
   EXPECT_TRUE(says(lacks, "^problem +data +host .*no directory nowhere")) << lacks.output;
 }

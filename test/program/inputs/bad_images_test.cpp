@@ -78,6 +78,17 @@ TEST(BadImages, that_are_removed_in_the_middle_of_a_run_leave_a_way_on) {
   EXPECT_EQ(place.eave(kTrain + kThreads + " --epochs 9 --run-dir run --resume elastic").code, 78) << "other classes";
 }
 
+// Which images are held out depends on how many there are. So the run would be validated on images that it has trained
+// on.
+TEST(BadImages, that_are_removed_in_the_middle_of_a_run_end_one_that_holds_some_out) {
+  const Place place;
+  write_image_folder(place, "images", [](const std::string&, std::string&) {});
+  const std::string train = kTrain + kThreads + " --validation-share 0.3 --run-dir run ";
+  expect_end(0, place.eave(train + "--epochs 2"));
+  fs::remove(place.path() / "images/train/b/2.png");
+  expect_end(78, place.eave(train + "--epochs 6 --resume elastic"), {"--validation-share would hold out other images"});
+}
+
 TEST(BadImages, are_found_by_doctor_if_it_is_asked_to_decode) {
   const Place place;
   write_spoilt(place);

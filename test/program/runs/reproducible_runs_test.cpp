@@ -110,7 +110,8 @@ TEST(Reproducible, a_run_resumed_on_more_ranks_ends_as_if_it_had_not_been_ended)
 
 TEST(Reproducible, refuses_what_depends_on_ranks) {
   const Place place;
-  for (const std::string more : {"--sampling whole", "--lr-scaling linear", "--compression bf16", "--reduction sum"}) {
+  for (const std::string more : {"--sampling whole", "--lr-scaling linear", "--compression bf16", "--reduction sum",
+                                 "--batch-norm-statistics recompute"}) {
     expect_end(64, place.eave(quick("--transport threads --ranks 2 --reproducible " + more)),
                {more.substr(0, more.find(' '))});
   }

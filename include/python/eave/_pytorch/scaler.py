@@ -55,7 +55,7 @@ class ScaledSteps:
         own, self._own_groups = self._own_groups, None
         now = self._optimizer.param_groups
         if own is not None and isinstance(now, _GroupsOfMean):  # otherwise load_state_dict() has made others
-            own[:] = now  # add_param_group() may have added some
+            own[:] = list.__iter__(now)  # add_param_group() may have added some
             self._optimizer.param_groups = own
 
     def _factor_of_scaler(self) -> float:
@@ -107,12 +107,14 @@ class ScaledSteps:
 def find_scaler(name: str = "step") -> Optional[torch.amp.GradScaler]:
     """The GradScaler whose function of this name has called the Averager, or None."""
     import torch
+    # Before PyTorch 2.3 there is only this one; later it is a class below the other.
+    kind = torch.amp.GradScaler if hasattr(torch.amp, "GradScaler") else torch.cuda.amp.GradScaler
     frame: Optional[FrameType] = sys._getframe(1)
     for _ in range(8):
         if frame is None:
             return None
         caller = frame.f_locals.get("self") if frame.f_code.co_name == name else None
-        if isinstance(caller, torch.amp.GradScaler):
+        if isinstance(caller, kind):
             return caller
         frame = frame.f_back
     return None
