@@ -150,39 +150,35 @@ def hold_a_scaler_alone_steps_in_join():
     assert all(torch.equal(*pair) for pair in zip(*trained))
 
 
-def hold_before_update_is_not_called_where_no_gradients_were_averaged():
-    for communicator, options in (("local-sgd", {"tau": 2}), ("easgd", {"tau": 2}), ("easgd-async", {"tau": 2}), ("none", {})):
-        model, optimizer, averager = make(communicator, **options)
-        called = []
-        with averager.join(before_update=lambda: called.append(1)):
-            for step in range(batches_of(eave.rank())):
-                optimizer.zero_grad()
-                loss_of(model, eave.rank(), step).backward()
-                averager.average_gradients()
-                averager.step()
-        assert not called, communicator
-        averager.close()
-    model, optimizer, averager = make("local-sgd", tau=2, post_local_at=5)
-    with averager.join(before_update=lambda: called.append(1)):
-        for step in range(batches_of(eave.rank())):
-            optimizer.zero_grad()
-            loss_of(model, eave.rank(), step).backward()
-            averager.average_gradients()
-            averager.step()
-    assert len(called) == (0 if eave.size() == 1 else max(0, 5 - batches_of(eave.rank()))), called
-
-
-def hold_a_step_that_is_left_out_calls_no_before_update():
-    model, optimizer, averager = make()
+def calls_of_before_update(model, optimizer, averager, nan_at=None):
+    """How often a rank calls it, if its loop averages gradients and then steps. The loss of one step may be NaN."""
     called = []
     with averager.join(before_update=lambda: called.append(1)):
         for step in range(batches_of(eave.rank())):
             optimizer.zero_grad()
-            (loss_of(model, eave.rank(), step) * (float("nan") if step == 6 else 1)).backward()
+            (loss_of(model, eave.rank(), step) * (float("nan") if step == nan_at else 1)).backward()
             averager.average_gradients()
             averager.step()
+    return len(called)
+
+
+def steps_without_data(steps):
+    """The number of the first `steps` steps that this rank follows without a batch."""
+    return 0 if eave.size() == 1 else max(0, steps - batches_of(eave.rank()))
+
+
+def hold_before_update_is_not_called_where_no_gradients_were_averaged():
+    for communicator, options in (("local-sgd", {"tau": 2}), ("easgd", {"tau": 2}), ("easgd-async", {"tau": 2}), ("none", {})):
+        made = make(communicator, **options)
+        assert calls_of_before_update(*made) == 0, communicator
+        made[2].close()
+    assert calls_of_before_update(*make("local-sgd", tau=2, post_local_at=5)) == steps_without_data(5)
+
+
+def hold_a_step_that_is_left_out_calls_no_before_update():
+    model, optimizer, averager = make()
+    assert calls_of_before_update(model, optimizer, averager, nan_at=6) == steps_without_data(6)
     assert is_same_everywhere(model.parameters()) and averager.steps_left_out == 1
-    assert len(called) == (0 if eave.size() == 1 else max(0, 6 - batches_of(eave.rank()))), called
 
 
 def hold_what_ranks_without_data_would_not_do_is_refused():

@@ -26,7 +26,7 @@ bool holds_bare_run(const OutputFolder& folder);
 // Error(kConfiguration) if another main setting differs: readers would refuse the record.
 std::map<std::string, std::string> config_to_go_on(const OutputFolder& folder, const RunSettings& settings);
 
-// What rank 0 has found in a record that goes on, for all ranks.
+// Numbers that rank 0 has read from a record that goes on, and that all ranks need.
 struct FoundRecord {
   std::optional<std::int64_t> evaluated;  // the step of the evaluation after exactly the samples that were saved
   std::vector<double> seconds;            // KeptRecord::seconds

@@ -198,8 +198,8 @@ TEST(ElasticAverager, refuses_a_method_that_counts_the_pushes_of_all_ranks) {
   });
 }
 
-// What rank i of easgd-tree still has to send: the residual of its own pulls, and that of its group's if it is the
-// group's first rank.
+// The sum of what a rank of easgd-tree has not sent yet: the residual of its own pulls, and, on the first rank of a
+// group, the residual of the group's pulls.
 std::vector<double> unsent(QuadraticLoop& loop) {
   const std::string bytes = loop.averager.state("");
   const SavedStates saved = unpack_states(loop.transport, {bytes});
