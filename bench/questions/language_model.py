@@ -7,7 +7,8 @@ seeds each; and one rank alone. Each method has for each tau the best of three r
 What these methods compute does not depend on the network, so each run is made once, and its seconds are its steps times those of
 a step on hosts of a netlab, whose links carry 50 Mbit/s, 200 Mbit/s or 1 Gbit/s. A step computes for 30 ms there, asleep, so
 that hosts need no processors of their own. `eave plan` predicts the same seconds from one short run. Without a netlab (or with
---quick) the seconds are those of the plan. About 2 hours of CPU, and 12 minutes for the steps.
+--quick) the seconds are those of the plan. The step of one rank alone needs no network and is always measured. About 2 hours of
+CPU, and 12 minutes for the steps.
 """
 import math
 import pathlib
@@ -84,13 +85,14 @@ def curve_of(trial):
 
 
 def answer(eave, quick, lab):
+    lab = link_times.find_lab(None if quick else lab, eave)
     experiment = Experiment(eave, quick)
     cases = list(experiment.cases())
     found = {name: experiment.find_rate(*name) for name in dict.fromkeys(case[1:] for case in cases)}
     trials = {case: [experiment.run(*case, found[case[1:]]["rate"], seed) for seed in experiment.seeds] for case in cases}
     rows = [experiment.describe(case, found[case[1:]]["rate"], each) for case, each in trials.items()]
     head = next(iter(trials.values()))[0].header
-    steps = link_times.measure(eave, experiment, None if quick else lab, Trial.kept)
+    steps = link_times.measure(eave, experiment, lab, Trial.kept)
     return {"steps": experiment.steps, "batch": experiment.batch, "seeds": experiment.seeds, "target": experiment.target,
             "test_labels": head["test_labels"], "train_samples": head["train_samples"],
             "rates": {case_name(*name): each for name, each in found.items()}, "rows": rows, **steps,
@@ -123,7 +125,7 @@ def verdicts(eave, found):
 def seconds_of(found, place, row):
     """Seconds of a step: measured where they were, else planned."""
     if row["ranks"] == 1:
-        return found["compute_seconds"]
+        return found.get("alone_seconds", found["compute_seconds"])  # older records did not measure it
     step = place["steps"][case_name(row["method"], row["tau"])]
     return step["measured"] or step["planned"]
 
@@ -156,7 +158,7 @@ def show_place(found, judged):
     print(f"{judged['hosts']} hosts, {judged['link']}: seconds and megabytes of each host until perplexity {found['target']:g}\n")
     rows = []
     for name, values in judged["cases"].items():
-        step = place["steps"].get(name, {"planned": None, "measured": None})
+        step = place["steps"].get(name, {"planned": None, "measured": found.get("alone_seconds")})
         rows.append([name, clocked.milliseconds(step["planned"]), clocked.milliseconds(step["measured"]),
                      clocked.text(values["seconds_to_target"], 1), clocked.text(values["bytes_to_target"], 1, 1e6)])
     for name, step in place.get("pytorch", {}).items():

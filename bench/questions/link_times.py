@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import statistics
+import sys
 import tempfile
 
 import eave_runs
@@ -45,6 +46,10 @@ def words_of(eave, experiment, method, tau, steps, folder):
              "--checkpoint", "off", "--progress", "off", "--run-dir", folder, "--overwrite"]
     at = words.index("--batch")  # the first is the experiment's
     return words[:at] + words[at + 2:]
+
+
+def library_of(eave):
+    return eave.parent / "libeave.so"
 
 
 class Hosts:
@@ -98,24 +103,31 @@ class Hosts:
         if not torchft:
             print(f"torchft's DiLoCo is left out: {why}")
         asked = [f"{case}:{steps}" for case, steps, _ in PYTORCH.values() if case != "torchft" or torchft]
-        lines = pytorch_ranks.run(self.eave.parent / "libeave.so", torchft, self.lab.launcher(),
+        lines = pytorch_ranks.run(library_of(self.eave), torchft, self.lab.launcher(),
                                   ["among", "gpt", netlab_hosts.address(0), "plain:40", *asked])
         seconds = {line["case"]: line["seconds"] for line in lines}
         return {name: {"seconds": COMPUTE + seconds[case] - seconds["plain"], "same_as": same_as}
                 for name, (case, _, same_as) in PYTORCH.items() if case in seconds}
 
 
-def find_lab(lab):
-    """The lab's program. None, with the reason printed, if it cannot be used."""
+def find_lab(lab, eave):
+    """The lab's program. None, with the reason printed, if it cannot be used. Ends with 66 if the lab is there and the library that
+    PyTorch's steps need is not."""
     program = lab and pathlib.Path(lab) / "netlab"
     if program and program.exists() and os.geteuid() == 0:
+        if not library_of(eave).exists():
+            print(f"bench/questions/run: no library {library_of(eave)}, which PyTorch's steps on the netlab need; build it with "
+                  "cmake --build build", file=sys.stderr)
+            sys.exit(66)
         return program
     print(f"steps are planned, not measured: {'--quick' if not lab else 'a netlab needs root' if os.geteuid() else f'no program {program}'}\n")
     return None
 
 
 def measure(eave, experiment, lab, kept):
-    lab, memory = find_lab(lab), Memory(kept)
+    """`lab` is what find_lab returned."""
+    memory = Memory(kept)
+    alone = memory.get("one rank alone", lambda: Hosts(eave, experiment, 1, None).step_seconds("allreduce", None))
     places = []
     for count in experiment.ranks:
         cases = [(method, tau) for ranks, method, tau in experiment.cases() if ranks == count]
@@ -125,7 +137,7 @@ def measure(eave, experiment, lab, kept):
                     hosts.lab.set_rate(LINKS[-1])
                 planned = memory.get("plan", lambda: hosts.plan(experiment.periods, experiment.ranks))
             places += [measure_link(hosts, link, cases, planned, memory) for link in LINKS]
-    return {"compute_seconds": COMPUTE, "places": places}
+    return {"compute_seconds": COMPUTE, "alone_seconds": alone, "places": places}
 
 
 def measure_link(hosts, link, cases, planned, memory):
