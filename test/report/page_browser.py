@@ -1,4 +1,5 @@
-"""Drives a headless Chromium for the tests of the report's page: page_test, page_use_test and page_runs_test."""
+"""Drives a headless Chromium for the tests of the report's page: page_test, page_use_test, page_numbers_test
+and page_runs_test."""
 import argparse
 import json
 import os

@@ -54,16 +54,36 @@ function unitOf(quantity, largest) {
   return units.filter(([size]) => Math.abs(largest) >= 2 * size).pop() || units[0];
 }
 
+// No number has more decimals, as in the printed report.
+const kMostDecimals = 9;
+
+// The power of ten of a value's first figure; 0 for 0.
+function magnitudeOf(value) {
+  return value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
+}
+
+// The decimals that show four figures of a value, six at most.
 function digitsOf(value) {
-  const magnitude = value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
-  return Math.min(6, Math.max(0, 3 - magnitude));
+  return Math.min(6, Math.max(0, 3 - magnitudeOf(value)));
 }
 
 // As many digits as given, or more if these would round one of `sizes` to 0: then two figures of it. Sizes below a
-// millionth of the unit may come from rounding.
-function digitsShowing(sizes, digits) {
-  const hidden = sizes.filter((size) => size >= 1e-6 && size < 10 ** -digits / 2);
-  return Math.max(digits, ...hidden.map((size) => 1 - Math.floor(Math.log10(size))));
+// millionth of the unit, or of the largest value if it is smaller, may come from rounding.
+function digitsShowing(sizes, digits, largest) {
+  const least = 1e-6 * Math.min(1, largest);
+  const hidden = sizes.filter((size) => size >= least && isHidden(size, digits));
+  return Math.max(digits, ...hidden.map((size) => Math.min(kMostDecimals, 1 - magnitudeOf(size))));
+}
+
+// Whether so many decimals write a value other than 0 as 0.
+function isHidden(value, digits) {
+  return value !== 0 && Math.abs(value) < 10 ** -digits / 2;
+}
+
+// Below a thousandth without zeros at the end, and below a millionth with an exponent: "0.00042", "3e-7".
+function fourFigures(value) {
+  if (value === 0 || Math.abs(value) >= 1e-3) return numberText(value, digitsOf(value));
+  return String(Number(value.toPrecision(4))).replace(/^-/, "−");
 }
 
 function isNumber(value) {

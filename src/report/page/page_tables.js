@@ -145,17 +145,20 @@ function sortRows(rows, column, down) {
   rows.sort(order);
 }
 
-// The unit of a column, and its decimals: at most 3, which show its least value with three figures, or as many as
-// differences and intervals need.
+// The unit of a column, and its decimals: at most 3, or 9 of scores and losses, which show its least value with three
+// figures, or as many as differences and intervals need.
 function columnUnit(column, rows) {
   if (!column.quantity) return {name: "", size: 1, digits: 0};
   const values =
       rows.map((row) => meanOf(column.value(row))).filter((value) => isNumber(value) && value !== 0).map(Math.abs);
-  const [size, name] = unitOf(column.quantity, values.length > 0 ? Math.max(...values) : 0);
+  const largest = values.length > 0 ? Math.max(...values) : 0;
+  const [size, name] = unitOf(column.quantity, largest);
   const fixed = kQuantities[column.quantity].digits;
   const least = values.length > 0 ? Math.min(...values) / size : 1;
-  const digits = fixed === undefined ? Math.min(3, Math.max(0, 2 - Math.floor(Math.log10(least)))) : fixed;
-  return {size, name, digits: digitsShowing(sizesIn(column, rows).map((one) => one / size), digits)};
+  const most = ["accuracy", "loss"].includes(column.quantity) ? kMostDecimals : 3;
+  const digits = fixed === undefined ? Math.min(most, Math.max(0, 2 - magnitudeOf(least))) : fixed;
+  const sizes = sizesIn(column, rows).map((one) => one / size);
+  return {size, name, digits: digitsShowing(sizes, digits, largest / size)};
 }
 
 // What the decimals of a column must not hide: the widest interval, and the lead of the first. If there are no
@@ -188,9 +191,11 @@ function variantCell(column, row, unit) {
   const why = {"★": "first: told apart from all others", "☆": "not told apart from the best"}[mark];
   const half = halfWidth(value);
   const tiny = half === null || half < 10 ** -unit.digits / 2 * unit.size;
+  const mean = value.mean / unit.size;
   return element(
       "td", {class: mark === "★" ? "number best" : "number"}, element("span", {class: "mark", title: why}, mark),
-      column.group && row.within ? "≤ " : "", numberText(value.mean / unit.size, unit.digits),
+      column.group && row.within ? "≤ " : "",
+      isHidden(mean, unit.digits) ? fourFigures(mean) : numberText(mean, unit.digits),
       tiny ? null : element("span", {class: "spread"}, spreadText(value, unit.size, unit.digits)));
 }
 
