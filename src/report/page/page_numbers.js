@@ -62,9 +62,9 @@ function magnitudeOf(value) {
   return value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
 }
 
-// The decimals that show four figures of a value, six at most.
+// The decimals that show four figures of a value.
 function digitsOf(value) {
-  return Math.min(6, Math.max(0, 3 - magnitudeOf(value)));
+  return Math.min(kMostDecimals, Math.max(0, 3 - magnitudeOf(value)));
 }
 
 // As many digits as given, or more if these would round one of `sizes` to 0: then two figures of it. Sizes below a
@@ -103,18 +103,17 @@ function quantityText(quantity, value) {
   const [size, unit] = unitOf(quantity, value);
   const digits = kQuantities[quantity].digits;
   const scaled = value / size;
-  if (digits === undefined && size === 1 && Number.isInteger(value)) return numberText(scaled, 0) + unit;
-  return numberText(scaled, digits === undefined ? digitsOf(scaled) : digits) + unit;
+  if (digits !== undefined) return numberText(scaled, digits) + unit;
+  return (size === 1 && Number.isInteger(value) ? numberText(scaled, 0) : fourFigures(scaled)) + unit;
 }
 
 function halfWidth(interval) {
   return isNumber(interval.low) && isNumber(interval.high) ? (interval.high - interval.low) / 2 : null;
 }
 
-// The decimals that show two figures of a value; 0 if six do not show it.
-function digitsOfTwoFigures(value) {
-  const size = Math.abs(value);
-  return size < 5e-7 ? 0 : Math.min(6, Math.max(0, 1 - Math.floor(Math.log10(size))));
+// The decimals, at most so many, that show two figures of a value; 0 if so many do not show it.
+function digitsOfTwoFigures(value, most = kMostDecimals) {
+  return isHidden(value, most) ? 0 : Math.min(most, Math.max(0, 1 - magnitudeOf(value)));
 }
 
 // Whether the mean is not in the middle of the interval.
@@ -123,10 +122,14 @@ function isLopsided({mean, low, high}) {
 }
 
 // A bound of a lopsided interval, with two figures at least, and those of its distance from the mean if `digits` allows
-// them.
+// them. It has at most six decimals, or as many as two figures of the mean need. From a thousand millions on it has an
+// exponent.
 function boundText(bound, mean, digits) {
-  if (Math.abs(bound) < 5e-7) return "0";
-  return numberText(bound, Math.max(digitsOfTwoFigures(bound), Math.min(digits, digitsOfTwoFigures(bound - mean))));
+  const most = Math.max(6, digitsOfTwoFigures(mean));
+  if (bound === 0 || isHidden(bound, most)) return "0";
+  if (Math.abs(bound) >= 1e9) return bound.toExponential(1).replace("+", "").replace(/^-/, "−");
+  const ofDistance = Math.min(digits, digitsOfTwoFigures(bound - mean));
+  return numberText(bound, Math.max(digitsOfTwoFigures(bound, most), ofDistance));
 }
 
 // " ± 0.21", or " (0.0012 to 443)" if the interval is lopsided.
@@ -140,19 +143,21 @@ function spreadText(interval, size, digits) {
 // so they show two figures of the mean too.
 function meanDigits(quantity, interval, size) {
   const fixed = kQuantities[quantity].digits;
-  const mean = interval.mean / size;
-  const digits = fixed === undefined ? Math.min(digitsOf(mean), digitsOfTwoFigures(halfWidth(interval) / size)) : fixed;
+  const mean = interval.mean / size, half = halfWidth(interval) / size;
+  const digits =
+      fixed === undefined ? Math.min(digitsOf(Math.max(Math.abs(mean), half)), digitsOfTwoFigures(half)) : fixed;
   return isLopsided(interval) ? Math.max(digits, digitsOfTwoFigures(mean)) : digits;
 }
 
 // A mean with the half width of its interval in two figures: "86.12 ± 0.21 %". Without ± if there is no interval, as
-// for one run, or if it is below 0.01 % of the mean.
+// for one run, or if it is below 0.01 % of the mean or too small for these decimals.
 function intervalText(quantity, interval) {
   if (!interval || !isNumber(interval.mean)) return "—";
   const half = halfWidth(interval);
   if (half === null || half <= Math.abs(interval.mean) * 1e-4) return quantityText(quantity, interval.mean);
   const [size, unit] = unitOf(quantity, interval.mean);
   const digits = meanDigits(quantity, interval, size);
+  if (!isLopsided(interval) && isHidden(half / size, digits)) return quantityText(quantity, interval.mean);
   return numberText(interval.mean / size, digits) + spreadText(interval, size, digits) + unit;
 }
 
