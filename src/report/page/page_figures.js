@@ -155,7 +155,7 @@ function curvePlot(view, state, series, box, label) {
     return null;
   }
   const target = view.data.target;
-  const lines = state.y === "accuracy" && target && isNumber(target.accuracy) ?
+  const lines = state.y === "accuracy" && hasPlaceOnAxis(target, state.logY) ?
       [{y: target.accuracy, text: `target ${quantityText("accuracy", target.accuracy)}`}] :
       [];
   return {
@@ -185,6 +185,10 @@ function progressAxis(quantity, series, log) {
                {quantity, low: 0, high: range.high * 1.01 || 1};
 }
 
+function hasPlaceOnAxis(target, log) {
+  return Boolean(target) && isNumber(target.accuracy) && (!log || target.accuracy > 0);
+}
+
 // The y axis. A close-up covers each curve without its worst third.
 function valueAxis(state, series, everything, target) {
   const accuracy = state.y === "accuracy";
@@ -203,14 +207,14 @@ function valueAxis(state, series, everything, target) {
                      .map((one) => ({points: state.logY ? one.points.filter((point) => point.y > 0) : one.points}));
   const range = extent(chosen, "y");
   if (!range) return null;
-  if (accuracy && target && isNumber(target.accuracy)) {
+  if (accuracy && hasPlaceOnAxis(target, state.logY)) {
     range.high = Math.max(range.high, target.accuracy);
     range.low = lower ? Math.min(range.low, target.accuracy) : range.low;
   }
   if (state.logY) return {quantity: state.y, low: range.low / 1.05, high: range.high * 1.05, log: true};
   const axis = {quantity: state.y, ...padded(range, 0.06)};
   if (accuracy && !other) axis.high = Math.min(axis.high, Math.max(1, range.high));
-  if (!accuracy || !other) axis.low = Math.max(0, axis.low);
+  if (range.low >= 0 && (!accuracy || !other)) axis.low = Math.max(0, axis.low);
   return axis;
 }
 
