@@ -110,6 +110,17 @@ function meanCurve(curves) {
   return [from, ...places, to].map((x) => ({x, ...intervalOf(full.map((curve) => valueAt(curve, x)))}));
 }
 
+// One curve for each seed, the mean of its runs: runs of one seed are not independent. A run whose seed is not known
+// counts by itself.
+function curvesOfSeeds(runs, curve) {
+  const bySeed = new Map();
+  for (const run of runs) {
+    const key = run.seed === null || run.seed === undefined || run.seed === "" ? run : run.seed;
+    bySeed.set(key, [...(bySeed.get(key) || []), curve(run)]);
+  }
+  return [...bySeed.values()].map(meanCurve);
+}
+
 const kModels = [
   ["center", "center"], ["mean_of_workers", "mean of the workers' parameters"], ["best_worker", "best worker"],
   ["first_worker", "first worker"], ["validation", "center, validation"], ["training", "rank 0, training"]

@@ -63,23 +63,24 @@ function stateCheckBox(view, state, key, label) {
   });
 }
 
-// One series per visible variant: the mean over its finished runs, and the runs to draw as single lines.
+// One series per visible variant: the mean over the seeds of its finished runs, and the runs to draw as single lines.
 function curveSeries(view, curve, singles, quantity) {
   const shown = shownVariants(view);
   const manyRanks = distinct(shown.map((variant) => variant.ranks)).length > 1;
   return visibleVariants(view).map((variant) => {
     const runs = runsOf(view, variant);
     const finished = runs.filter((run) => run.state === "finished");
+    const curves = curvesOfSeeds(finished, curve);
     const drawn =
-        runs.filter((run) => run.state !== "finished" || finished.length === 2 || (singles && finished.length > 1));
-    const points = meanCurve(finished.map(curve)).map((point) => withinRange(quantity, point));
+        runs.filter((run) => run.state !== "finished" || curves.length === 2 || (singles && finished.length > 1));
+    const points = meanCurve(curves).map((point) => withinRange(quantity, point));
     return {
       name: variantName(view, variant),
       look: familyOf(view, variant).look,
       chosen: isBroughtOut(view, familyOf(view, variant)),
       width: manyRanks ? 1.2 + 0.45 * Math.log2(variant.ranks) : 2,
-      points: finished.length > 2 ? points : points.map(({x, y}) => ({x, y})),
-      count: finished.length,
+      points: curves.length > 2 ? points : points.map(({x, y}) => ({x, y})),
+      count: curves.length,
       singles: drawn.map((run) => ({
                            name: run.name,
                            points: curve(run),
@@ -127,7 +128,7 @@ function describeSpread(series, singles) {
         singles ? "; thin lines: single runs" : ""}.`);
   if (!singles && series.some((one) => one.count === 2))
     texts.push(
-        "Two seeds: both runs, thin, in place of an interval that would reach 6.4 times their distance to each side.");
+        "Two seeds: their runs, thin, in place of an interval that would reach 6.4 times their distance to each side.");
   if (series.some((one) => one.singles.some((single) => single.failed)))
     texts.push("✕ ends a run that did not finish; it is in no mean.");
   return texts.join(" ");
