@@ -63,12 +63,12 @@ function withinRange(quantity, point) {
   return {...point, low: point.y >= 0 ? Math.max(0, point.low) : point.low, high: Math.min(most, point.high)};
 }
 
-// The points of two columns. Leaves out points of which either value is missing.
-function curveOf(xs, ys) {
-  const points = [];
+// The points of two columns of a table, each with its step. Leaves out points of which either value is missing.
+function curveOf(table, xs, ys) {
+  const points = [], steps = table.step || [];
   if (!xs || !ys) return points;
   for (let i = 0; i < Math.min(xs.length, ys.length); ++i) {
-    if (isNumber(xs[i]) && isNumber(ys[i])) points.push({x: xs[i], y: ys[i]});
+    if (isNumber(xs[i]) && isNumber(ys[i])) points.push({x: xs[i], y: ys[i], step: steps[i]});
   }
   return points;
 }
@@ -93,21 +93,28 @@ function meanPlace(places) {
   return Math.exp(places.reduce((sum, x) => sum + Math.log(x), 0) / places.length);
 }
 
-// The mean of the seeds' curves. If all have the same number of points, averages the k-th points. Otherwise averages at
-// the first curve's x values, with linear interpolation of the other curves.
+function haveSameSteps(curves) {
+  const isSame = (point, k) => isNumber(point.step) && point.step === curves[0][k].step;
+  return curves.every((curve) => curve.length === curves[0].length && curve.every(isSame));
+}
+
+function meanPoint(points) {
+  const x = meanPlace(points.map((point) => point.x));
+  return {x, step: points[0].step, ...intervalOf(points.map((point) => point.y))};
+}
+
+// The mean of several curves. If their k-th points have the same step, averages the k-th points. Otherwise averages at
+// the first curve's x values that all curves reach, with linear interpolation of the other curves. If they share no x,
+// the mean of their last points is the only point.
 function meanCurve(curves) {
   const full = curves.filter((curve) => curve.length > 0);
   if (full.length === 0) return [];
-  if (full.every((curve) => curve.length === full[0].length)) {
-    return full[0].map((point, k) => ({
-                         x: meanPlace(full.map((curve) => curve[k].x)),
-                         ...intervalOf(full.map((curve) => curve[k].y)),
-                       }));
-  }
+  if (haveSameSteps(full)) return full[0].map((point, k) => meanPoint(full.map((curve) => curve[k])));
   const from = Math.max(...full.map((curve) => curve[0].x));
   const to = Math.min(...full.map((curve) => curve[curve.length - 1].x));
-  const places = full[0].map((point) => point.x).filter((x) => x > from && x < to);
-  return [from, ...places, to].map((x) => ({x, ...intervalOf(full.map((curve) => valueAt(curve, x)))}));
+  if (from > to) return [meanPoint(full.map((curve) => curve[curve.length - 1]))];
+  const places = distinct([from, ...full[0].map((point) => point.x).filter((x) => x > from && x < to), to]);
+  return places.map((x) => ({x, ...intervalOf(full.map((curve) => valueAt(curve, x)))}));
 }
 
 // One curve for each seed, the mean of its runs: runs of one seed are not independent. A run whose seed is not known
@@ -128,13 +135,13 @@ const kModels = [
 
 // One run's curve. x: "seconds" | "step" | "epoch" | "bytes"; y: "accuracy" | "loss".
 function runCurve(run, model, x, y) {
-  if (model === "training") return y === "loss" && run.steps ? curveOf(run.steps[x], run.steps.loss) : [];
+  if (model === "training") return y === "loss" && run.steps ? curveOf(run.steps, run.steps[x], run.steps.loss) : [];
   const evaluations = run.evaluations || {};
-  return evaluations[model] ? curveOf(evaluations[x], evaluations[model][y]) : [];
+  return evaluations[model] ? curveOf(evaluations, evaluations[x], evaluations[model][y]) : [];
 }
 
 // One run's consensus distance. which: "mean" | "min" | "max" over the workers.
 function distanceCurve(run, x, which) {
   const evaluations = run.evaluations || {};
-  return curveOf(evaluations[x], evaluations[`distance_${which}`]);
+  return curveOf(evaluations, evaluations[x], evaluations[`distance_${which}`]);
 }
