@@ -195,6 +195,19 @@ TEST(PlanModel, of_the_tree_crosses_the_network_less_often) {
   EXPECT_EQ(of_flat.bound, PlanBound::kNetwork);
 }
 
+TEST(PlanModel, of_compressed_sums_adds_up_nothing_within_hosts) {
+  PlanBasis basis = measured(4);
+  const PlanNetwork network{.bytes_per_second = 1.25e8, .ranks_per_host = 8};
+  for (const ExchangePattern pattern :
+       {ExchangePattern::kGradientSums, ExchangePattern::kBlockingSums, ExchangePattern::kHiddenSums}) {
+    const PlanMethod method{.name = "any", .pattern = pattern};
+    basis.is_sum_compressed = false;
+    EXPECT_DOUBLE_EQ(predict(basis, network, method, 64).link_bytes, 2 * 7.0 / 8 * 4e6);
+    basis.is_sum_compressed = true;
+    EXPECT_DOUBLE_EQ(predict(basis, network, method, 64).link_bytes, 2 * 8 * 56.0 / 64 * 4e6);
+  }
+}
+
 // Four hosts have four ranks each. After every second exchange within a host, the first ranks of all hosts exchange.
 TEST(PlanModel, of_the_tree_is_that_of_messages_simulated_one_by_one) {
   const PlanBasis basis = measured(4, 1.1);

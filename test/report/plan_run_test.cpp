@@ -17,8 +17,8 @@ struct Steps {
   double exchanging = 0.004, waiting = 0.003, late = 0.010;
   std::int64_t bytes = 8000;
   int tau = 1, agreeing = 1;  // steps from one sum to the next, and from one message of 16 bytes to the next
-  std::string top_k_share{};  // "": not compressed
-  bool counts_own = false;    // lines have the samples of their rank since the evaluation at the end
+  std::string compression{}, top_k_share{};  // "": not compressed
+  bool counts_own = false;                   // lines have the samples of their rank since the evaluation at the end
 };
 
 std::optional<ExchangePattern> pattern_of(const std::string& communicator) {
@@ -36,6 +36,7 @@ void make(const MadeRuns& place, const Steps& steps) {
   MetricsWriter writer(place.path() / "run" / "metrics.jsonl");
   RunHeader header;
   header.config = {{"communicator", steps.communicator}, {"tau", "5"}};
+  if (!steps.compression.empty()) header.config["compression"] = steps.compression;
   if (!steps.top_k_share.empty()) header.config["top-k-share"] = steps.top_k_share;
   header.communicator = steps.communicator;
   header.parameters = 2000;
@@ -127,6 +128,12 @@ TEST(PlanRun, knows_how_small_top_k_makes_a_sum) {
   const Steps steps{
       .communicator = "easgd", .count = 90, .bytes = 120, .tau = 30, .agreeing = 9, .top_k_share = "0.01"};
   EXPECT_DOUBLE_EQ(read(steps).basis.sum_bytes, 120);
+}
+
+TEST(PlanRun, knows_whether_the_measured_sum_was_compressed) {
+  EXPECT_TRUE(read({.bytes = 2000, .compression = "int8"}).basis.is_sum_compressed);
+  EXPECT_FALSE(read({.compression = "none"}).basis.is_sum_compressed);
+  EXPECT_FALSE(read({.communicator = "gossip", .compression = "int8"}).basis.is_sum_compressed);
 }
 
 TEST(PlanRun, divides_lines_of_several_steps) {

@@ -176,7 +176,8 @@ PlanReport make_report(const PlanRequest& request) {
   for (PlanMethod method : request.methods) {
     set_periods(method, request.values, report.run);
     report.plans.push_back(plan_of(method, report, request.ranks));
-    if (report.network.ranks_per_host <= 1 || !sums_over_all(method.pattern)) continue;
+    const bool is_alike_on_all_transports = report.network.ranks_per_host <= 1 || report.run.basis.is_sum_compressed;
+    if (is_alike_on_all_transports || !sums_over_all(method.pattern)) continue;
     method.sums_by_host = false;
     report.plans.push_back(plan_of(method, report, request.ranks));
   }

@@ -60,7 +60,8 @@ class Prediction {
 
  private:
   PlanCost sum(double bytes) const {
-    return method_.sums_by_host ? sum_by_host(network_, ranks_, bytes) : sum_flat(network_, ranks_, bytes);
+    const bool is_by_host = method_.sums_by_host && !basis_.is_sum_compressed;
+    return is_by_host ? sum_by_host(network_, ranks_, bytes) : sum_flat(network_, ranks_, bytes);
   }
 
   void count_sum(const PlanCost& cost) {

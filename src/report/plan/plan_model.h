@@ -46,6 +46,7 @@ struct PlanBasis {
   std::vector<std::vector<double>> step_seconds;  // [measured rank][step]: computing and loading
   double samples_per_step = 0;                    // of one rank
   double sum_bytes = 0;                           // M for sums
+  bool is_sum_compressed = false;                 // then a sum goes directly between all ranks, whatever the hosts
   double parameter_bytes = 0;                     // M for all other exchanges
   double hidden_share = 0.5;                      // w for allreduce
 };

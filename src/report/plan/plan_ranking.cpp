@@ -35,7 +35,7 @@ std::vector<std::string> cells_of(const PlanReport& report, const RankedPlan& ea
   const PlanRow& row = *each.row;
   const std::int64_t tokens = report.run.tokens_per_sample;
   return {std::to_string(row.ranks),
-          title_of(each.plan->method, report.network.ranks_per_host),
+          title_of(report, each.plan->method),
           number(1e3 * row.step_seconds),
           decimal_text(row.samples_per_second * static_cast<double>(std::max<std::int64_t>(tokens, 1)), 0),
           decimal_text(each.speed, 2),
@@ -50,14 +50,13 @@ std::string lead_text(const PlanReport& report, const RankedPlan& first, const R
   const double lead = first.row->samples_per_second / next.row->samples_per_second - 1;
   const std::string faster = lead < 1 ? decimal_text(100 * lead, lead < 0.1 ? 1 : 0) + " % faster than "
                                       : decimal_text(1 + lead, 1) + " times as fast as ";
-  return faster + title_of(next.plan->method, report.network.ranks_per_host) + " (" +
-         number(1e3 * next.row->step_seconds) + " ms)";
+  return faster + title_of(report, next.plan->method) + " (" + number(1e3 * next.row->step_seconds) + " ms)";
 }
 
 std::string sentence(const PlanReport& report, int ranks) {
   const std::vector<RankedPlan> ranked = ranked_plans(report, ranks);
   const RankedPlan& first = ranked.front();
-  const std::string name = title_of(first.plan->method, report.network.ranks_per_host);
+  const std::string name = title_of(report, first.plan->method);
   const std::string begin = "on " + count_text(ranks, "rank") + ", ";
   if (ranks == 1) return begin + "no method exchanges anything: the plan is the measured step";
   const std::string figures = number(1e3 * first.row->step_seconds) + " ms a step, " + decimal_text(first.speed, 2) +
@@ -84,9 +83,7 @@ std::vector<Verdict> verdicts(const PlanReport& report) {
   for (const int ranks : numbers_of_ranks(report)) {
     const std::vector<RankedPlan> ranked = ranked_plans(report, ranks);
     if (ranks == 1 || ranked.size() < 2) continue;
-    const auto title = [&](const RankedPlan& each) {
-      return title_of(each.plan->method, report.network.ranks_per_host);
-    };
+    const auto title = [&](const RankedPlan& each) { return title_of(report, each.plan->method); };
     const double lead = ranked[0].row->samples_per_second / ranked[1].row->samples_per_second - 1;
     Verdict mine{title(ranked[0]), title(ranked[1]), is_ahead(ranked[0], ranked[1]), {}, {}};
     const bool is_new = all.empty() || all.back().first != mine.first || all.back().is_told != mine.is_told ||

@@ -136,6 +136,11 @@ double least_sum_bytes(const PlanRun& run) {
   return run.basis.parameter_bytes * (kept > 0 ? std::min(kept, kLeastShare) : kLeastShare);
 }
 
+bool is_compressed(const std::map<std::string, std::string>& settings) {
+  const std::string codec = setting_in(settings, "compression");
+  return !codec.empty() && codec != "none";
+}
+
 // The usual number of records from one to the next; 0 if there are not two.
 std::int64_t usual_gap(const std::vector<std::size_t>& records) {
   std::vector<double> gaps;
@@ -182,6 +187,7 @@ void measure_sums(const RawRun& raw, PlanRun& run) {
   if (bytes.empty()) return;
   run.basis.sum_bytes = median(bytes);
   run.is_sum_measured = true;
+  run.basis.is_sum_compressed = is_compressed(run.settings);
   if (run.steps_per_record == 1) run.steps_per_sum = usual_gap(with_sum);
   if (!rates.empty()) run.exchange_bytes_per_second = median(rates);
 }

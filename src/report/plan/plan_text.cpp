@@ -89,6 +89,10 @@ Json to_json(const Plan& plan, double alone) {
 
 }  // namespace
 
+std::string title_of(const PlanReport& report, const PlanMethod& method) {
+  return title_of(method, report.run.basis.is_sum_compressed ? 1 : report.network.ranks_per_host);
+}
+
 std::string title_of(const PlanMethod& method, int ranks_per_host) {
   std::string text = method.name;
   if (method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone)
@@ -135,6 +139,8 @@ std::vector<std::string> plan_assumptions(const PlanReport& report) {
       describe_longest(report), describe_network(report),
       "a switch that holds nobody up; a sum goes directly between all pairs: bytes of a ring, delays of two messages",
       describe_bytes(run)};
+  if (run.basis.is_sum_compressed && report.network.ranks_per_host > 1)
+    all.emplace_back("compressed sums go directly between all ranks: a host does not add up those of its ranks first");
   if (const std::string shortness = plan_shortness(report); !shortness.empty()) all.push_back(shortness);
   if (run.steps_per_record > 1) all.emplace_back("the run wrote means over several steps, so scatter is understated");
   if (has(report, ExchangePattern::kGradientSums))

@@ -36,6 +36,8 @@ struct PlanReport {
 
 // "local-sgd, tau 10, hierarchical (mpi)". The transport is named if ranks share a host.
 std::string title_of(const PlanMethod& method, int ranks_per_host);
+// The same for a plan's row. Compressed sums are alike with all transports, so their rows name none.
+std::string title_of(const PlanReport& report, const PlanMethod& method);
 // A sentence if the run measured too little for its variation to be known; else "".
 std::string plan_shortness(const PlanReport& report);
 std::vector<std::string> plan_assumptions(const PlanReport& report);  // sentences

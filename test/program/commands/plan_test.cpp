@@ -68,6 +68,22 @@ TEST_F(PlanProgram, writes_as_json_what_the_run_and_the_options_say) {
   EXPECT_EQ(plans[1].at("rows")[1].at("bound"), "network");
 }
 
+// Compressed sums go directly between all ranks, so transports do not differ in them.
+TEST_F(PlanProgram, plans_compressed_sums_once_and_flat) {
+  expect_end(0, place_->eave(quick(" --transport threads --ranks 2 --epochs 8 --communicator allreduce --compression "
+                                   "int8 --run-dir compressed")));
+  const std::string words =
+      "plan compressed --json plan.json --ranks 16 --ranks-per-host 8 --communicators allreduce,local-sgd";
+  const Ended ended = expect_output(0, place_->eave(words),
+                                    {"compressed sums go directly between all ranks: a host does not add up those of "
+                                     "its ranks first"});
+  EXPECT_EQ(ended.output.find("hierarchical"), std::string::npos) << ended.output;
+  const auto plan = json_in(*place_, "plan.json");
+  ASSERT_EQ(plan.at("plans").size(), 2u);
+  EXPECT_NEAR(plan.at("plans")[0].at("rows")[0].at("link_bytes").get<double>(),
+              2 * 8 * 8.0 / 16 * plan.at("measured").at("sum_bytes").get<double>(), 1);
+}
+
 TEST_F(PlanProgram, leaves_frames_their_share_of_a_rate_that_is_given_and_not_of_a_measured_one) {
   const auto plan = [&](const std::string& words) {
     expect_end(0, place_->eave("plan run --json plan.json --ranks 2 --communicators allreduce" + words));
