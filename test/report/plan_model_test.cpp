@@ -248,13 +248,26 @@ TEST(PlanModel, of_the_tree_waits_for_what_does_not_fit_behind_computing) {
 TEST(PlanModel, of_allreduce_hides_all_but_the_last_bucket_at_most) {
   PlanBasis basis = measured(1);
   basis.step_seconds = {Seconds(100, 0.1)};
-  basis.sum_bytes = 8 * 131072.0;  // 8 buckets of 32 Ki values
+  basis.parameter_bytes = basis.sum_bytes = 8 * 131072.0;  // 8 buckets of 32 Ki values
   const PlanMethod method{.name = "allreduce", .pattern = ExchangePattern::kGradientSums};
   const PlanNetwork fast{.bytes_per_second = 1048576 / 0.04, .delay_seconds = 0, .message_seconds = 0},
       slow{.bytes_per_second = 1048576 / 0.4, .delay_seconds = 0, .message_seconds = 0};
   EXPECT_NEAR(predict(basis, fast, method, 2).step_seconds, 0.1 + 0.04 / 8, 1e-9);
   EXPECT_NEAR(predict(basis, slow, method, 2).step_seconds, 0.1 + 0.4 - 0.05, 1e-9);
   EXPECT_DOUBLE_EQ(predict(basis, slow, method, 2).bytes_per_rank, 1048576);
+}
+
+// The last bucket cannot be hidden, and it is a larger part of the gradients if there are fewer buckets.
+TEST(PlanModel, of_allreduce_has_as_many_buckets_as_the_gradients_whatever_the_codec) {
+  PlanBasis basis = measured(1);
+  basis.step_seconds = {Seconds(100, 0.1)};
+  basis.parameter_bytes = 8 * 131072.0;
+  basis.sum_bytes = basis.parameter_bytes / 32;  // compressed to less than a bucket
+  const PlanMethod method{.name = "allreduce", .pattern = ExchangePattern::kGradientSums};
+  const PlanNetwork network{.bytes_per_second = basis.sum_bytes / 0.04, .delay_seconds = 0, .message_seconds = 0};
+  EXPECT_NEAR(predict(basis, network, method, 2).step_seconds, 0.1 + 0.04 / 8, 1e-9);
+  basis.bucket_bytes = 4 * 131072.0;
+  EXPECT_NEAR(predict(basis, network, method, 2).step_seconds, 0.1 + 0.04 / 2, 1e-9);
 }
 
 // The first step is slow, as on a busy machine. If the model counted it in the mean but not in what it plays, its ranks

@@ -18,6 +18,7 @@ struct Steps {
   std::int64_t bytes = 8000;
   int tau = 1, agreeing = 1;  // steps from one sum to the next, and from one message of 16 bytes to the next
   std::string compression{}, top_k_share{};  // "": not compressed
+  std::string bucket_bytes{};                // "": the default
   bool counts_own = false;                   // lines have the samples of their rank since the evaluation at the end
 };
 
@@ -36,6 +37,7 @@ void make(const MadeRuns& place, const Steps& steps) {
   MetricsWriter writer(place.path() / "run" / "metrics.jsonl");
   RunHeader header;
   header.config = {{"communicator", steps.communicator}, {"tau", "5"}};
+  if (!steps.bucket_bytes.empty()) header.config["bucket-bytes"] = steps.bucket_bytes;
   if (!steps.compression.empty()) header.config["compression"] = steps.compression;
   if (!steps.top_k_share.empty()) header.config["top-k-share"] = steps.top_k_share;
   header.communicator = steps.communicator;
@@ -134,6 +136,11 @@ TEST(PlanRun, knows_whether_the_measured_sum_was_compressed) {
   EXPECT_TRUE(read({.bytes = 2000, .compression = "int8"}).basis.is_sum_compressed);
   EXPECT_FALSE(read({.compression = "none"}).basis.is_sum_compressed);
   EXPECT_FALSE(read({.communicator = "gossip", .compression = "int8"}).basis.is_sum_compressed);
+}
+
+TEST(PlanRun, has_the_size_of_the_buckets_of_gradients) {
+  EXPECT_DOUBLE_EQ(read({.bucket_bytes = "64KiB"}).basis.bucket_bytes, 65536);
+  EXPECT_DOUBLE_EQ(read({}).basis.bucket_bytes, 0);
 }
 
 TEST(PlanRun, divides_lines_of_several_steps) {

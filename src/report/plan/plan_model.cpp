@@ -10,10 +10,11 @@
 namespace eave {
 namespace {
 
-// The number of buckets into which allreduce cuts its gradients (src/communicator/methods/allreduce.cpp).
-double buckets_of(double bytes) {
-  const double values = bytes / 4;
-  return std::max(1.0, std::ceil(values / std::clamp(std::ceil(values / 8), 32768.0, 262144.0)));
+// The number of buckets into which allreduce cuts its gradients (src/communicator/methods/allreduce.cpp), whatever
+// codec then makes them smaller.
+double buckets_of(const PlanBasis& basis) {
+  const double values = basis.parameter_bytes / 4, usual = std::clamp(std::ceil(values / 8), 32768.0, 262144.0);
+  return std::max(1.0, std::ceil(values / (basis.bucket_bytes > 0 ? basis.bucket_bytes / 4 : usual)));
 }
 
 // Sizes of a center's shards without --shard-bytes (src/communicator/center/center_layout.h; on slow links
@@ -102,7 +103,7 @@ class Prediction {
   }
 
   PlanRow allreduce() {
-    const double buckets = buckets_of(basis_.sum_bytes);
+    const double buckets = buckets_of(basis_);
     PlanCost cost = sum(basis_.sum_bytes / buckets);
     const double last = cost.seconds;
     cost = {cost.seconds * buckets, cost.message_seconds * buckets, cost.link_bytes * buckets};

@@ -48,6 +48,7 @@ struct PlanBasis {
   double sum_bytes = 0;                           // M for sums
   bool is_sum_compressed = false;                 // then a sum goes directly between all ranks, whatever the hosts
   double parameter_bytes = 0;                     // M for all other exchanges
+  double bucket_bytes = 0;                        // of allreduce's buckets of gradients; 0: its default
   double hidden_share = 0.5;                      // w for allreduce
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/formats/strict_json.h"
+#include "base/options/quantities.h"
 #include "eave/check.h"
 #include "report/read/line_reader.h"
 #include "report/read/run_reader.h"
@@ -222,6 +223,11 @@ bool is_too_short(const Records& records) {
          std::ranges::any_of(records, [](const auto& of_rank) { return of_rank.size() < kFewestSteps; });
 }
 
+// A size in a setting, such as 64KiB; 0 if it is not set or not a size.
+double bytes_in(const std::map<std::string, std::string>& settings, const std::string& name) {
+  return static_cast<double>(read_bytes(setting_in(settings, name)).value.value_or(0));
+}
+
 PlanRun plan_run_of(const RunRecord& record, const RawRun& raw, const PatternOf& pattern_of) {
   PlanRun run;
   run.settings = record.settings;
@@ -239,6 +245,7 @@ PlanRun plan_run_of(const RunRecord& record, const RawRun& raw, const PatternOf&
   }
   run.basis.samples_per_step = raw.samples / raw.steps / run.workers;
   run.basis.parameter_bytes = run.basis.sum_bytes = 4 * raw.parameters;
+  run.basis.bucket_bytes = bytes_in(record.settings, "bucket-bytes");
   measure_sums(raw, run);
   measure_period(raw, run);
   measure_hiding(raw, run);
