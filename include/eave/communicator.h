@@ -269,6 +269,9 @@ struct CommunicatorKind {
   std::vector<OptionSpec> options;
   // Throws Error(kUsage) if options contradict each other. Not collective.
   std::unique_ptr<Communicator> (*make)(const CommunicatorContext& context);
+  // Settings of the options above, such as {"overlap", "off"}. With one of them ranks wait for each exchange, although
+  // traits.exchanges is a pattern that hides it behind the following steps.
+  std::vector<std::pair<std::string, std::string>> waits_with = {};
 };
 
 // All methods: eave's own first, then those of plug-ins.

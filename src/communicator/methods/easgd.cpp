@@ -191,7 +191,8 @@ CommunicatorKind describe_communicator_easgd() {
            .compresses = true,
            .exchanges_together = true},
           easgd_options(),
-          make_easgd};
+          make_easgd,
+          {{"overlap", "off"}, {"order", "center-first"}}};
 }
 
 }  // namespace eave

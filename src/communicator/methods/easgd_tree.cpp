@@ -263,7 +263,8 @@ CommunicatorKind describe_communicator_easgd_tree() {
           "elastic averaging with a center for each host and one global center",
           {.exchanges = ExchangePattern::kTree, .has_center = true, .resets_to_center = true, .compresses = true},
           tree_options(),
-          make_easgd_tree};
+          make_easgd_tree,
+          {{"overlap", "off"}}};
 }
 
 }  // namespace eave

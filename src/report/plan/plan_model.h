@@ -65,6 +65,8 @@ struct PlanMethod {
   bool sums_by_host = true;              // true: transport mpi; false: mpi-flat
   std::int64_t hiding_steps = 0;         // requests: steps behind which its exchange runs, at most tau
   int center_ranks = 0;                  // requests; 0: the center is in shards on all ranks
+  // The run's setting with which its ranks waited for each exchange: "--overlap off". Empty if they did not.
+  std::string waits_with = "";
 };
 
 enum class PlanBound { kCompute, kStragglers, kNetwork, kMessages, kCenter };

@@ -60,6 +60,23 @@ bool has(const PlanReport& report, ExchangePattern kind) {
   return std::ranges::any_of(report.plans, [&](const Plan& plan) { return plan.method.pattern == kind; });
 }
 
+// What becomes of a setting of the run with which its ranks waited for each exchange.
+std::vector<std::string> describe_waits(const PlanReport& report) {
+  std::vector<std::string> all;
+  for (const Plan& plan : report.plans) {
+    const PlanMethod& method = plan.method;
+    if (method.waits_with.empty()) continue;
+    const std::string sentence =
+        method.name + (method.pattern == ExchangePattern::kTree
+                           ? " is planned as if no rank waited for an exchange, although the "
+                             "run had " +
+                                 method.waits_with + ", so its steps are understated"
+                           : " waits for each exchange, as the run did with " + method.waits_with);
+    if (std::ranges::find(all, sentence) == all.end()) all.push_back(sentence);  // a method may have two plans
+  }
+  return all;
+}
+
 Json to_json(const PlanRow& row, const PlanMethod& method, double alone) {
   return {{"ranks", row.ranks},
           {"step_seconds", row.step_seconds},
@@ -147,6 +164,7 @@ std::vector<std::string> plan_assumptions(const PlanReport& report) {
     all.push_back(format("gradients travel behind %.0f %% of a step (%s)", 100 * run.basis.hidden_share,
                          run.is_hidden_measured ? "measured" : "assumed"));
   if (has(report, ExchangePattern::kTree)) all.emplace_back("in a tree, the ranks of a host are a group");
+  for (const std::string& sentence : describe_waits(report)) all.push_back(sentence);
   if (has(report, ExchangePattern::kRequests))
     all.emplace_back(
         "asynchronous ranks exchange at the same time, as they begin; where their steps drift apart they are up to 15 "

@@ -84,6 +84,26 @@ TEST_F(PlanProgram, plans_compressed_sums_once_and_flat) {
               2 * 8 * 8.0 / 16 * plan.at("measured").at("sum_bytes").get<double>(), 1);
 }
 
+TEST_F(PlanProgram, waits_for_exchanges_as_the_run_did) {
+  const auto milliseconds = [&](const std::string& communicator, const std::string& said) {
+    expect_output(0,
+                  place_->eave("plan waiting --json plan.json --ranks 2 --network-rate 100kbit --communicators " +
+                               communicator + " --tau 3"),
+                  {said});
+    return 1e3 * json_in(*place_, "plan.json").at("plans")[0].at("rows")[0].at("step_seconds").get<double>();
+  };
+  const std::string train =
+      "train" + std::string(kQuick) + "--transport threads --ranks 2 --epochs 8 --tau 3 --run-dir waiting --overwrite ";
+  for (const std::string setting : {"--overlap off", "--order center-first"}) {
+    expect_end(0, place_->eave(train + "--communicator easgd " + setting));
+    EXPECT_NEAR(milliseconds("easgd", "easgd waits for each exchange, as the run did with " + setting),
+                milliseconds("local-sgd", "a sum carries"), 1e-6);
+  }
+  expect_end(0, place_->eave(train + "--communicator easgd-tree --overlap off"));
+  milliseconds("easgd-tree",
+               "easgd-tree is planned as if no rank waited for an exchange, although the run had --overlap off");
+}
+
 TEST_F(PlanProgram, leaves_frames_their_share_of_a_rate_that_is_given_and_not_of_a_measured_one) {
   const auto plan = [&](const std::string& words) {
     expect_end(0, place_->eave("plan run --json plan.json --ranks 2 --communicators allreduce" + words));
