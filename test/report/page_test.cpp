@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "report/page/page_data.h"
@@ -76,6 +77,20 @@ TEST(PageData, has_the_columns_of_each_run) {
   EXPECT_EQ(evaluations.at("validation").dump(), R"({"loss":[0.75,0.5],"accuracy":[0.25,0.5]})");
   EXPECT_EQ(data.at("variants").at(0).at("accuracy").dump(), R"({"n":1,"mean":0.75,"low":null,"high":null})");
   EXPECT_EQ(data.at("target").at("accuracy"), 0.75);
+}
+
+TEST(PageData, has_steps_and_batches_of_seven_digits_in_full) {
+  const MadeRuns place;
+  make_run(place, "steps", {.accuracies = {0.5}, .samples = 12'345'670});
+  make_run(place, "batch", {.accuracies = {0.5}, .samples = 12'345'670, .settings = {{"batch", "1234567"}}});
+  const Json data = data_of(place);
+  const auto has = [&](const Json& list, const std::string& pointer, std::int64_t value) {
+    return std::ranges::any_of(list, [&](const Json& each) { return each.at(Json::json_pointer(pointer)) == value; });
+  };
+  EXPECT_TRUE(has(data.at("runs"), "/steps/step/0", 1'234'567)) << data.at("runs");
+  EXPECT_TRUE(has(data.at("runs"), "/evaluations/step/0", 1'234'567)) << data.at("runs");
+  EXPECT_TRUE(has(data.at("variants"), "/batch_per_rank", 1'234'567)) << data.at("variants");
+  EXPECT_TRUE(has(data.at("variants"), "/total_batch", 1'234'567)) << data.at("variants");
 }
 
 TEST(PageData, has_the_final_loss_and_the_lines_of_notes) {

@@ -29,10 +29,20 @@ Json json_number(double value, int digits = 6) {
   return rounded;
 }
 
+// Counts are written in full: a step or a batch of seven digits must stay exact.
+Json json_count(double value) { return json_number(value, 15); }
+
 template <typename Point, typename Value>
 Json column(const std::vector<Point>& points, const Value& value) {
   Json numbers = Json::array();
   for (const Point& point : points) numbers.push_back(json_number(value(point)));
+  return numbers;
+}
+
+template <typename Point, typename Step>
+Json steps_of(const std::vector<Point>& points, const Step& step) {
+  Json numbers = Json::array();
+  for (const Point& point : points) numbers.push_back(json_count(static_cast<double>(step(point))));
   return numbers;
 }
 
@@ -84,8 +94,8 @@ Json to_json(const Variant& variant) {
           {"place", cut(variant.place)},
           {"ranks", variant.ranks},
           {"workers", variant.workers},
-          {"batch_per_rank", json_number(variant.batch_per_rank)},
-          {"total_batch", json_number(variant.total_batch)},
+          {"batch_per_rank", json_count(variant.batch_per_rank)},
+          {"total_batch", json_count(variant.total_batch)},
           {"lr", json_number(variant.learning_rate)},
           {"chosen", variant.chosen},
           {"why_chosen", variant.why_chosen},
@@ -128,7 +138,7 @@ Json standings_of(const Comparison& comparison, std::size_t variant) {
 
 Json steps_to_json(const std::vector<StepPoint>& steps) {
   return {{"seconds", column(steps, [](const StepPoint& point) { return point.seconds; })},
-          {"step", column(steps, [](const StepPoint& point) { return point.step; })},
+          {"step", steps_of(steps, [](const StepPoint& point) { return point.step; })},
           {"epoch", column(steps, [](const StepPoint& point) { return point.epoch; })},
           {"bytes", column(steps, [](const StepPoint& point) { return point.bytes; })},
           {"loss", column(steps, [](const StepPoint& point) { return point.loss; })}};
@@ -155,7 +165,7 @@ Json evaluations_to_json(const Points& points) {
     });
   };
   Json object = {{"seconds", of_record(points, &EvaluationRecord::seconds)},
-                 {"step", of_record(points, &EvaluationRecord::step)},
+                 {"step", steps_of(points, [](const EvaluationPoint& point) { return point.record.step; })},
                  {"epoch", of_record(points, &EvaluationRecord::epoch)},
                  {"bytes", column(points, [](const EvaluationPoint& point) { return point.bytes; })},
                  {"center", scores(points, [](const EvaluationPoint& point) { return point.record.center; })},
