@@ -34,12 +34,14 @@ class Watching : public testing::Test {
     if (config.contains("max-tokens")) header.tokens_per_sample = 64;
     MetricsWriter(file(run)).write_header(header);
   }
-  // Writes steps of 0.5 s and 100 samples. A quarter of each step is waiting. The loss of step n is 100 / n.
-  void step(const std::string& run, int rank, std::int64_t first, std::int64_t last) const {
+  // Writes steps of 0.5 s and 100 samples. A quarter of each step is waiting. The loss of step n is 100 / n. `before`:
+  // samples that an earlier evaluation counted besides.
+  void step(const std::string& run, int rank, std::int64_t first, std::int64_t last, std::int64_t before = 0) const {
     MetricsWriter writer(file(run));
     for (std::int64_t n = first; n <= last; ++n) {
       const auto number = static_cast<double>(n);
-      writer.write_steps(rank, {{n, 100 * n, number / 10, 100 / number, 0.125, number / 2, 0.375, 0.25, 0.125, 0, 8}});
+      writer.write_steps(
+          rank, {{n, before + 100 * n, number / 10, 100 / number, 0.125, number / 2, 0.375, 0.25, 0.125, 0, 8}});
     }
   }
   fs::path file(const std::string& run) const { return place / run / "metrics.jsonl"; }
@@ -224,6 +226,23 @@ TEST_F(Watching, tells_means_of_the_last_ten_seconds) {
   double mean = 0;
   for (int n = 21; n <= 40; ++n) mean += 100.0 / n / 20;
   EXPECT_DOUBLE_EQ(recent.loss, mean);
+}
+
+// Ranks of a program that take steps independently count only their own samples until an evaluation.
+TEST_F(Watching, tells_the_rate_of_all_ranks_of_a_program_as_its_evaluations_count_samples) {
+  begin("run", {{"program", "train.py"}});
+  std::int64_t first = 1;
+  for (const std::int64_t evaluated : {20, 40, 80}) {
+    step("run", 0, first, evaluated - 1, 100 * (first - 1));
+    EvaluationRecord all = evaluation(static_cast<double>(evaluated) / 10, 0.5);
+    all.samples *= 2;
+    MetricsWriter(file("run")).write_evaluation(all);
+    first = evaluated + 1;
+    RunFollower follower(place / "run");
+    follower.poll();
+    EXPECT_EQ(follower.run().damage(), "");
+    EXPECT_EQ(follower.run().recent().samples_per_second, 400) << "after " << evaluated << " steps";
+  }
 }
 
 TEST_F(Watching, goes_on_over_lines_that_say_nothing) {

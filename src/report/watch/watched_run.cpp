@@ -117,6 +117,19 @@ void WatchedRun::take(const StepLine& line) {
   while (recent_.size() > 2 && recent_[1].seconds <= record.seconds - kRecentSeconds) recent_.pop_front();
 }
 
+// Ranks of a program that take steps independently count only their own samples until an evaluation, which counts those
+// of all.
+std::optional<double> WatchedRun::evaluated_samples_of_step() const {
+  if (!config_.contains("program") || evaluations_.empty()) return std::nullopt;
+  const EvaluationRecord& last = evaluations_.back();
+  const auto is_earlier = [&](const EvaluationRecord& each) { return each.step < last.step; };
+  const auto before = std::find_if(evaluations_.rbegin(), evaluations_.rend(), is_earlier);
+  if (before == evaluations_.rend() && was_resumed()) return std::nullopt;
+  const EvaluationRecord first = before == evaluations_.rend() ? EvaluationRecord() : *before;
+  if (last.step <= first.step || last.samples <= first.samples) return std::nullopt;
+  return static_cast<double>(last.samples - first.samples) / static_cast<double>(last.step - first.step);
+}
+
 RecentSteps WatchedRun::recent() const {
   RecentSteps recent;
   if (recent_.empty()) return recent;
@@ -134,7 +147,11 @@ RecentSteps WatchedRun::recent() const {
   recent.loss = losses > 0 ? recent.loss / losses : std::nan("");
   const StepRecord& first = recent_.front();
   recent.seconds = std::max(recent_.back().seconds - first.seconds, 1e-9);
-  recent.samples_per_second = static_cast<double>(recent_.back().samples - first.samples) / recent.seconds;
+  const StepRecord& last = recent_.back();
+  const std::optional<double> of_step = evaluated_samples_of_step();
+  const double samples = of_step ? *of_step * static_cast<double>(last.step - first.step)
+                                 : static_cast<double>(last.samples - first.samples);
+  recent.samples_per_second = samples / recent.seconds;
   for (double* const time : {&recent.computing, &recent.exchanging, &recent.waiting, &recent.loading})
     *time = std::min(*time / recent.seconds, 10.0);
   return recent;

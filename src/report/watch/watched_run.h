@@ -63,6 +63,8 @@ class WatchedRun {
   double seconds_left() const;  // at the speed so far; NaN before the first step
 
  private:
+  // Samples of all ranks in a step, between the last two evaluations; nothing if step lines know it themselves.
+  std::optional<double> evaluated_samples_of_step() const;
   void take_line(const std::string& line);
   void note(const std::string& line, const std::string& why);
   void take(const HeaderLine& header);
