@@ -212,8 +212,10 @@ class Transport {
   virtual ControlChannel* control() { return nullptr; }
 
   // Not collective. The record of what the communication thread does and has done; any thread may read it. It lives as
-  // long as the transport. nullptr with one rank. With `nccl` it holds only the calls of the inner transport.
+  // long as the transport. nullptr with one rank.
   virtual const CallRecord* calls() const { return nullptr; }
+  // The same for the operations that the device carries out, which only `nccl` has: nullptr with all other transports.
+  virtual const CallRecord* device_calls() const { return nullptr; }
 
   // Called when this rank fails: wakes or ends all other ranks, so that none waits forever. `mpi` and `nccl` end the
   // job with `code` and do not return. `threads` makes every pending and later call of other ranks throw

@@ -16,6 +16,8 @@ inline constexpr const char* kWithoutNccl = "--transport mpi or --transport tcp 
 class DeviceTicket {
  public:
   virtual ~DeviceTicket() = default;
+  // Any thread may call these two once the device has got the operation, until the ticket gets another one.
+  virtual bool begun() = 0;            // whether the device has finished all that comes before the operation
   virtual bool reached() = 0;          // whether the device has finished the operation
   virtual void hold_up_device() = 0;   // later calls to the device run after the operation
   virtual double seconds() const = 0;  // only once reached: from the moment this rank's values were ready to the end

@@ -55,11 +55,12 @@ std::vector<int> Peers::elsewhere(std::int64_t collective) const {
   return ranks;
 }
 
-ControlMessage describe_self(std::int64_t kind, const RankProgress& rank_progress, const CallRecord& calls) {
+ControlMessage describe_self(std::int64_t kind, const RankProgress& rank_progress, const RankCalls& calls,
+                             const Call& theirs) {
   const std::optional<Call> call = calls.under_way();
   return {kind,
           {static_cast<std::int64_t>(rank_progress.section()), rank_progress.step(),
-           rank_progress.moves() + calls.begun(), calls.collectives(), call ? 1 : 0}};
+           rank_progress.moves() + calls.begun(), calls.alike(theirs).collectives(), call ? 1 : 0}};
 }
 
 }  // namespace eave

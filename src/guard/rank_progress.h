@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "transport/core/call_record.h"
+#include "guard/rank_calls.h"
 
 namespace eave {
 
@@ -72,7 +72,8 @@ class Peers {
   double since_moved_ = 0;
 };
 
-// This rank's answer, as a message of this kind.
-ControlMessage describe_self(std::int64_t kind, const RankProgress& rank_progress, const CallRecord& calls);
+// This rank's answer to a rank that is in call `theirs`, as a message of this kind.
+ControlMessage describe_self(std::int64_t kind, const RankProgress& rank_progress, const RankCalls& calls,
+                             const Call& theirs);
 
 }  // namespace eave

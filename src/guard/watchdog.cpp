@@ -19,7 +19,7 @@ constexpr double kTurnsOfPairs = 4;
 constexpr double kLastWords = 0.25;
 
 Call call_in(const ControlMessage& message) {
-  const auto& [sequence, collective, verb, bytes, root, history, rest] = message.numbers;
+  const auto& [sequence, collective, verb, bytes, root, history, on_device] = message.numbers;
   Call call;
   call.sequence = sequence;
   call.collective = collective;
@@ -27,17 +27,19 @@ Call call_in(const ControlMessage& message) {
   call.bytes = bytes;
   call.root = static_cast<std::int32_t>(root);
   call.history = history;
+  call.on_device = static_cast<std::int32_t>(on_device);
   return call;
 }
 
 ControlMessage message_of(Kind kind, const Call& call) {
   return {kind,
-          {call.sequence, call.collective, static_cast<std::int64_t>(call.verb), call.bytes, call.root, call.history}};
+          {call.sequence, call.collective, static_cast<std::int64_t>(call.verb), call.bytes, call.root, call.history,
+           call.on_device}};
 }
 
 }  // namespace
 
-Watchdog::Watchdog(ControlChannel& channel, const CallRecord& calls, const RankProgress& rank_progress, int rank,
+Watchdog::Watchdog(ControlChannel& channel, const RankCalls& calls, const RankProgress& rank_progress, int rank,
                    WatchdogSettings settings)
     : channel_(channel),
       calls_(calls),
@@ -62,9 +64,9 @@ void Watchdog::tick(double seconds) {
   if (end_) return go_on_ending(seconds);
   if (is_leaving_ && !std::exchange(has_said_so_, true)) tell(kLeaving, 0);
   if (has_said_so_ && leaving_ == peers_.size() - 1) has_left_ = true;
-  if (is_in_doubt_.exchange(false)) ask(calls_.call(calls_.begun() - 1));
+  if (is_in_doubt_.exchange(false)) ask(calls_.of(false).call(calls_.of(false).begun() - 1));
   const std::optional<Call> call = calls_.under_way();
-  if (!call || !call_ || call->sequence != call_->sequence) {
+  if (!call || !call_ || call->sequence != call_->sequence || call->on_device != call_->on_device) {
     settle();
     call_ = call;
     return;
@@ -105,7 +107,7 @@ bool Watchdog::handle(int from, const ControlMessage& message) {
   switch (message.kind) {
     case kAsk:
       compare(from, message);
-      post(from, describe_self(kAnswer, rank_progress_, calls_));
+      post(from, describe_self(kAnswer, rank_progress_, calls_, call_in(message)));
       return true;
     case kAnswer:
       peers_.answered(from, message);
@@ -134,19 +136,21 @@ bool Watchdog::handle(int from, const ControlMessage& message) {
 void Watchdog::compare(int from, const ControlMessage& message) {
   const Call theirs = call_in(message);
   if (theirs.collective < 0 || end_) return;
-  std::optional<Call> mine = calls_.call_of_collective(theirs.collective);
-  if (!mine && has_said_so_ && calls_.collectives() <= theirs.collective) {
+  const CallRecord& calls = calls_.alike(theirs);
+  std::optional<Call> mine = calls.call_of_collective(theirs.collective);
+  if (!mine && has_said_so_ && calls.collectives() <= theirs.collective) {
     // This rank is through, but the two may have parted earlier. So the first time, compare its last call; the job ends
     // only if the other rank asks again.
-    const auto last = calls_.call_of_collective(calls_.collectives() - 1);
+    const auto last = calls.call_of_collective(calls.collectives() - 1);
     if (last && last_compared_with_.insert(from).second) return post(from, message_of(kAsk, *last));
     mine = Call{};
     mine->collective = theirs.collective;
+    mine->on_device = theirs.on_device;
   }
   if (!mine) return;
   if (in_step(*mine, theirs)) {
     const auto before =
-        mine->history == theirs.history ? std::nullopt : calls_.call_of_collective(theirs.collective - 1);
+        mine->history == theirs.history ? std::nullopt : calls.call_of_collective(theirs.collective - 1);
     if (before) post(from, message_of(kAsk, *before));
     return;
   }

@@ -10,8 +10,8 @@
 
 #include "eave/check.h"
 #include "guard/guard.h"
+#include "guard/rank_calls.h"
 #include "guard/rank_progress.h"
-#include "transport/core/call_record.h"
 
 namespace eave {
 
@@ -48,7 +48,7 @@ struct WatchdogSettings {
 class Watchdog final : public GuardTask {
  public:
   // Everything passed by reference outlives this.
-  Watchdog(ControlChannel& channel, const CallRecord& calls, const RankProgress& rank_progress, int rank,
+  Watchdog(ControlChannel& channel, const RankCalls& calls, const RankProgress& rank_progress, int rank,
            WatchdogSettings settings);
 
   // Any thread calls it after this rank's last call has failed. If the reason is that another rank called something
@@ -91,7 +91,7 @@ class Watchdog final : public GuardTask {
   void tell(std::int64_t kind, std::int64_t number);
 
   ControlChannel& channel_;
-  const CallRecord& calls_;
+  const RankCalls calls_;
   const RankProgress& rank_progress_;
   const WatchdogSettings settings_;
   Peers peers_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -70,6 +71,28 @@ std::string line_of(const Call& call, std::int64_t origin) {
          ", \"end\": " + (call.end == 0 ? "null" : nanoseconds_as_seconds(call.end - origin)) + "}";
 }
 
+std::vector<Call> kept_in(const CallRecord& calls) {
+  std::vector<Call> kept;
+  const std::int64_t begun = calls.begun();
+  for (std::int64_t sequence = std::max<std::int64_t>(0, begun - CallRecord::kKept); sequence < begun; ++sequence)
+    if (const std::optional<Call> call = calls.call(sequence)) kept.push_back(*call);
+  return kept;
+}
+
+// The moment from which the times of both lists count.
+std::int64_t first_begin(const std::vector<Call>& calls, const std::vector<Call>& on_device) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  for (const auto* each : {&calls, &on_device})
+    if (!each->empty()) first = std::min(first, each->front().begin);
+  return first;
+}
+
+std::string list_of(const std::vector<Call>& calls, std::int64_t origin) {
+  std::string text = "[";
+  for (const Call& call : calls) text += (&call == calls.data() ? "\n" : ",\n") + line_of(call, origin);
+  return text + "\n]";
+}
+
 }  // namespace
 
 std::string seconds_text(double seconds) {
@@ -88,8 +111,8 @@ std::string name_ranks(std::span<const int> ranks, const std::vector<std::string
 std::string describe_call(const Call& call) {
   if (call.sequence < 0) return "nothing, for it was through (no call)";
   return std::string("a ") + name_of(call.verb) + " of " + count_text(call.bytes, "byte") +
-         (call.verb == Operation::Verb::kBroadcast ? " from rank " + std::to_string(call.root) : "") + " (call " +
-         std::to_string(call.sequence) + ")";
+         (call.verb == Operation::Verb::kBroadcast ? " from rank " + std::to_string(call.root) : "") +
+         (call.on_device != 0 ? " between GPUs" : "") + " (call " + std::to_string(call.sequence) + ")";
 }
 
 std::string describe_wait(const Peers& peers, std::span<const int> silent, const Call& call, double seconds,
@@ -119,15 +142,14 @@ std::string describe_difference(int rank, const Call& mine, int other, const Cal
          describe_call(theirs);
 }
 
-std::string calls_as_json(const CallRecord& calls, int rank, const std::string& host, const std::string& reason) {
-  std::vector<Call> kept;
-  const std::int64_t begun = calls.begun();
-  for (std::int64_t sequence = std::max<std::int64_t>(0, begun - CallRecord::kKept); sequence < begun; ++sequence)
-    if (const std::optional<Call> call = calls.call(sequence)) kept.push_back(*call);
+std::string calls_as_json(const RankCalls& calls, int rank, const std::string& host, const std::string& reason) {
+  const std::vector<Call> of_thread = kept_in(calls.of(false));
+  const std::vector<Call> of_device = calls.has_device() ? kept_in(calls.of(true)) : std::vector<Call>();
+  const std::int64_t origin = first_begin(of_thread, of_device);
   std::string text = "{\"format\": 1, \"rank\": " + std::to_string(rank) + ", \"host\": " + quoted(host) +
-                     ", \"reason\": " + quoted(reason) + ", \"calls\": [";
-  for (const Call& call : kept) text += (&call == kept.data() ? "\n" : ",\n") + line_of(call, kept.front().begin);
-  return text + "\n]}\n";
+                     ", \"reason\": " + quoted(reason) + ", \"calls\": " + list_of(of_thread, origin);
+  if (calls.has_device()) text += ",\n\"device_calls\": " + list_of(of_device, origin);
+  return text + "}\n";
 }
 
 bool write_calls(const std::string& directory, int rank, const std::string& json) noexcept try {

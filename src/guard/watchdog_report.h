@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "guard/rank_calls.h"
 #include "guard/rank_progress.h"
-#include "transport/core/call_record.h"
 
 namespace eave {
 
@@ -26,9 +26,10 @@ std::string describe_difference(int rank, const Call& mine, int other, const Cal
 
 // The last calls of a rank, for people who look for the reason why a run ended:
 // {"rank", "host", "reason", "calls": [{"sequence", "meeting", "operation", "bytes", "root", "ranks", "start", "end"}]}
+// and, with NCCL, "device_calls": the same fields for the operations that the GPU carries out.
 // Times are in seconds since the first call that is kept. "end" is null if the call has not ended. "meeting"
 // (Call::collective) and "root" are null if the call has none.
-std::string calls_as_json(const CallRecord& calls, int rank, const std::string& host, const std::string& reason);
+std::string calls_as_json(const RankCalls& calls, int rank, const std::string& host, const std::string& reason);
 
 // Writes calls-rank-R.json into `directory`. Does not flush it to disk, because that may block. Returns whether it
 // succeeded.

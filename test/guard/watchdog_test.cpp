@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/files/input_file.h"
 #include "test/expectations.h"
 #include "test/temporary_directory.h"
 
@@ -29,7 +30,8 @@ class World {
     for (auto& each : ranks_) {
       settings.say = [this](const std::string& line) { said_.push_back(line); };
       settings.leave = [&each](ExitCode code) { each->left = static_cast<int>(code); };
-      each->watchdog = std::make_unique<Watchdog>(*each, each->calls, each->rank_progress, each->rank, settings);
+      each->watchdog = std::make_unique<Watchdog>(*each, RankCalls(each->calls, &each->device_calls),
+                                                  each->rank_progress, each->rank, settings);
     }
   }
 
@@ -40,6 +42,8 @@ class World {
   }
   void begin(int rank, const Operation::Request& request) { at(rank).calls.begin(request); }
   void end(int rank) { at(rank).calls.end(); }
+  void begin_on_device(int rank, const Operation::Request& request) { at(rank).device_calls.begin(request); }
+  void end_on_device(int rank) { at(rank).device_calls.end(); }
   void freeze(int rank, bool is_frozen = true) { at(rank).is_frozen = is_frozen; }
   RankProgress& rank_progress(int rank) { return at(rank).rank_progress; }
   void leave(int rank) { at(rank).watchdog->leave(); }
@@ -49,7 +53,8 @@ class World {
 
  private:
   struct Rank final : ControlChannel {
-    Rank(int rank_of, int size, World& world_of) : rank(rank_of), world(world_of), calls(size) {}
+    Rank(int rank_of, int size, World& world_of)
+        : rank(rank_of), world(world_of), calls(size), device_calls(size, true) {}
     void post(int to, const ControlMessage& message) override { world.at(to).come.emplace_back(rank, message); }
     bool poll(ControlMessage&, int&) override { return false; }
     void look() {
@@ -58,7 +63,7 @@ class World {
     }
     const int rank;
     World& world;
-    CallRecord calls;
+    CallRecord calls, device_calls;
     RankProgress rank_progress;
     std::deque<std::pair<int, ControlMessage>> come;
     std::unique_ptr<Watchdog> watchdog;
@@ -251,6 +256,54 @@ TEST(Watchdog, finds_where_ranks_that_are_in_step_again_had_parted) {
   ASSERT_EQ(world.said().size(), 1U);
   EXPECT_TRUE(says(world.said()[0], "at meeting 0 of all"));
   EXPECT_TRUE(says(world.said()[0], "a broadcast of 16 bytes from rank 1 (call 0)"));
+}
+
+TEST(Watchdog, looks_at_the_calls_that_the_device_carries_out) {
+  const TemporaryDirectory directory;
+  World world(2, 100, directory.path());
+  world.begin(1, {});
+  world.end(1);
+  world.begin_on_device(0, {});
+  world.pass(26);
+  ASSERT_EQ(world.said().size(), 1U);
+  EXPECT_TRUE(says(world.said()[0], "rank 1 on b is still setting up, for 25 s"));
+  world.pass(76);
+  EXPECT_EQ(world.left(0), 69);
+  const std::string calls = read_file(directory.path() / "calls-rank-0.json");
+  EXPECT_TRUE(says(calls, "\"calls\": [\n],\n\"device_calls\": [\n{\"sequence\": 0")) << calls;
+}
+
+// Between calls of the device, the first kind of call is looked at, and the other way round.
+TEST(Watchdog, looks_at_the_call_that_began_first) {
+  World world(2);
+  world.begin(0, {});
+  for (int step = 0; step < 20; ++step) {
+    world.begin_on_device(0, {});
+    world.pass(5.2);
+    world.end_on_device(0);
+  }
+  EXPECT_EQ(world.left(0), 69);
+}
+
+TEST(Watchdog, compares_calls_of_the_device_with_each_other_alone) {
+  std::vector<float> values(4);
+  World world(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    world.begin(rank, {.verb = Verb::kBroadcast, .values = values, .root = rank});  // out of step, but nobody waits
+    world.end(rank);
+    world.begin_on_device(rank, {.values = values});
+  }
+  world.pass(20);
+  EXPECT_TRUE(world.said().empty());
+  for (int rank = 0; rank < 2; ++rank) {
+    world.end_on_device(rank);
+    world.begin_on_device(rank, {.values = Slice(values).first(rank == 0 ? 4 : 2)});
+  }
+  world.pass(4);
+  ASSERT_EQ(world.said().size(), 1U);
+  EXPECT_TRUE(says(world.said()[0], "rank 0 on a called a sum of 16 bytes between GPUs (call 1)"));
+  EXPECT_TRUE(says(world.said()[0], "rank 1 on b a sum of 8 bytes between GPUs (call 1)"));
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(world.left(rank), 70);
 }
 
 TEST(Watchdog, leaves_when_all_do_and_finds_who_waits_for_one_that_is_through) {

@@ -69,7 +69,8 @@ RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_p
   std::vector<GuardTask*> tasks = {&leave_};
   if (channel && calls) {
     limit_ = values.seconds("limit-step");
-    watchdog_.emplace(*channel, *calls, rank_progress_, transport.rank(), watchdog_settings(values, hosts_));
+    watchdog_.emplace(*channel, RankCalls(*calls, transport.device_calls()), rank_progress_, transport.rank(),
+                      watchdog_settings(values, hosts_));
     tasks.push_back(&*watchdog_);
   }
   if (!keeps_checkpoints(values) && !is_part) {

@@ -45,6 +45,7 @@ class BackgroundTransport final : public Transport {
   void withdraw() noexcept override;
   ControlChannel* control() override { return size() == 1 ? nullptr : wire_->control(); }
   const CallRecord* calls() const override { return wire_->calls() ? wire_->calls() : calls_.get(); }
+  const CallRecord* device_calls() const override { return wire_->device_calls(); }
   void abort(ExitCode code) noexcept override { wire_->abort(code); }
 
  private:

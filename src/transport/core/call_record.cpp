@@ -57,7 +57,8 @@ Call CallRecord::describe(const Operation::Request& request) noexcept {
   Call call{.begin = now(),
             .bytes = static_cast<std::int64_t>(request.values.size_bytes()),
             .ranks = ranks_,
-            .verb = request.verb};
+            .verb = request.verb,
+            .on_device = on_device_ ? 1 : 0};
   call.sequence = begun_.load(std::memory_order_relaxed);
   if (!request.ranks.empty()) call.ranks = static_cast<std::int32_t>(request.ranks.size());
   if (request.verb == Verb::kBroadcast) call.root = request.root;

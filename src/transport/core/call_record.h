@@ -1,4 +1,4 @@
-// A record of the last calls of a communication thread, and when they began and ended.
+// A record of the last calls of a communication thread or of a device, and when they began and ended.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct Call {
   std::int32_t root = -1;  // of a broadcast; of requests to one rank, that rank; else -1
   std::int32_t ranks = 0;  // how many take part
   Operation::Verb verb = Operation::Verb::kNothing;
-  std::int32_t unused = 0;  // fills the padding, so that all bytes are defined
+  std::int32_t on_device = 0;  // 1: the device carries it out, not the communication thread. No byte is padding.
 };
 
 const char* name_of(Operation::Verb verb) noexcept;
@@ -39,7 +39,8 @@ std::int64_t continue_history(std::int64_t history, Operation::Verb verb, std::i
 class CallRecord {
  public:
   static constexpr std::int64_t kKept = 1024;
-  explicit CallRecord(int ranks) : ranks_(ranks) {}  // `ranks`: how many the job has
+  // `ranks`: how many the job has. `on_device`: whether a device carries out the calls.
+  explicit CallRecord(int ranks, bool on_device = false) : ranks_(ranks), on_device_(on_device) {}
 
   void begin(const Operation::Request& request) noexcept;
   void end() noexcept;
@@ -63,6 +64,7 @@ class CallRecord {
   Call describe(const Operation::Request& request) noexcept;
 
   const int ranks_;
+  const bool on_device_;
   std::int64_t history_ = 0;
   Call last_;  // used by the writing thread
   std::atomic<std::int64_t> begun_{0}, collectives_{0};

@@ -13,6 +13,7 @@
 #include "eave/transport.h"
 #include "transport/core/transport_base.h"
 #include "transport/decorators/forwarding.h"
+#include "transport/nccl/nccl_calls.h"
 #include "transport/nccl/nccl_operation.h"
 #include "transport/nccl/nccl_support.h"
 
@@ -22,7 +23,9 @@ namespace {
 class NcclTransport final : public ForwardingTransport {
  public:
   NcclTransport(Transport& inner, NcclUse use, std::function<void(const std::string&)> warn)
-      : ForwardingTransport(inner), use_(use), warn_(std::move(warn)) {}
+      : ForwardingTransport(inner), use_(use), warn_(std::move(warn)) {
+    if (size() > 1) calls_ = std::make_unique<NcclCalls>(size());
+  }
   NcclTransport(const NcclTransport&) = delete;
   NcclTransport& operator=(const NcclTransport&) = delete;
   ~NcclTransport() override {
@@ -38,6 +41,7 @@ class NcclTransport final : public ForwardingTransport {
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override;
   Slice lend(std::size_t) override { return {}; }
   Pending request(std::span<const ServiceRequest> requests) override;
+  const CallRecord* device_calls() const override { return calls_ ? &calls_->record() : nullptr; }
 
  private:
   struct Group {
@@ -52,13 +56,15 @@ class NcclTransport final : public ForwardingTransport {
   int group_of(std::span<const int> ranks);
   std::string share_word(std::span<const int> ranks);
   NcclOperation& take();
-  Pending set_out(NcclOperation& operation, const Operation::Request& request);
+  template <class Launch>
+  Pending set_out(const Operation::Request& request, const Launch& launch);
   Pending sum_compressed(Slice values, std::span<const int> ranks, const Compression& compression);
   void wait_for_requests();
 
   const NcclUse use_;
   std::function<void(const std::string&)> warn_;  // empty once it was called
   Device* device_ = nullptr;
+  std::unique_ptr<NcclCalls> calls_;  // set if there are several ranks
   std::unique_ptr<DeviceCollectives> collectives_;
   int all_ = 0;                // number of the group of all ranks
   std::vector<Group> groups_;  // other groups, made at their first sum
@@ -114,11 +120,15 @@ void NcclTransport::set_up(CollectiveDevice& device) {
     if (rank() == 0) word = collectives_->make_word();
   });
   word = inner_.broadcast_text(word);
-  agree(inner_, [&] { all_ = collectives_->join(word, rank(), size()); });
+  agree(inner_, [&] {
+    all_ = collectives_->join(word, rank(), size());
+    if (calls_) calls_->start();
+  });
 }
 
 void NcclTransport::detach() noexcept {
   for (const auto& each : operations_) each->wait_until_done();
+  if (calls_) calls_->stop();
   last_.reset();
   requested_ = nullptr;
   operations_.clear();
@@ -134,17 +144,15 @@ Pending NcclTransport::all_reduce_sum(Slice values, std::span<const int> ranks, 
   if (compression.codec) return sum_compressed(values, ranks, compression);
   if (ranks.size() == 1) return {};
   const int group = group_of(ranks);
-  NcclOperation& operation = take();
-  collectives_->all_reduce_sum(group, values, operation.ticket());
-  return set_out(operation, {.verb = Operation::Verb::kAllReduceSum, .values = values, .ranks = ranks});
+  return set_out({.verb = Operation::Verb::kAllReduceSum, .values = values, .ranks = ranks},
+                 [&](DeviceTicket& ticket) { collectives_->all_reduce_sum(group, values, ticket); });
 }
 
 Pending NcclTransport::broadcast(Slice values, int root) {
   EAVE_CHECK(root >= 0 && root < size(), "root " + std::to_string(root) + " of " + std::to_string(size()) + " ranks");
   if (!is_here(values)) return inner_.broadcast(values, root);
-  NcclOperation& operation = take();
-  collectives_->broadcast(all_, values, root, operation.ticket());
-  return set_out(operation, {.verb = Operation::Verb::kBroadcast, .values = values, .root = root});
+  return set_out({.verb = Operation::Verb::kBroadcast, .values = values, .root = root},
+                 [&](DeviceTicket& ticket) { collectives_->broadcast(all_, values, root, ticket); });
 }
 
 // Texts do not pass through the device's queue, but must follow the operations that were called before.
@@ -225,7 +233,19 @@ NcclOperation& NcclTransport::take() {
   return *last_;
 }
 
-Pending NcclTransport::set_out(NcclOperation& operation, const Operation::Request& request) {
+// `launch` hands the operation to the device, with a ticket. That may block: then the record of calls shows for how
+// long.
+template <class Launch>
+Pending NcclTransport::set_out(const Operation::Request& request, const Launch& launch) {
+  NcclOperation& operation = take();
+  if (calls_) calls_->prepare(request, operation.ticket());
+  try {
+    launch(operation.ticket());
+  } catch (...) {
+    if (calls_) calls_->cancel();
+    throw;
+  }
+  if (calls_) calls_->set_out();
   operation.set_out(request);
   return Pending(last_);
 }

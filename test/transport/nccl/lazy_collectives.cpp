@@ -41,10 +41,12 @@ std::string next_word() {
 class LazyTicket final : public DeviceTicket {
  public:
   explicit LazyTicket(LazyQueue& queue) : queue_(queue) {}
+  bool begun() override { return ready->reached(); }
   bool reached() override { return mark->reached(); }
   void hold_up_device() override { queue_.enqueue({.awaited = mark}); }
   double seconds() const override { return 1e-3; }
 
+  std::shared_ptr<DeviceMark> ready;
   std::shared_ptr<LazyMark> mark;
 
  private:
@@ -98,10 +100,12 @@ class LazyCollectives final : public DeviceCollectives {
   void enqueue(int group, Slice values, int root, DeviceTicket& ticket) {
     check();
     EAVE_CHECK(device_.holds(values), "not on the device");
-    auto& mark = static_cast<LazyTicket&>(ticket).mark;
+    if (device_.before_taking) device_.before_taking();
+    auto& own = static_cast<LazyTicket&>(ticket);
+    std::shared_ptr<LazyMark>& mark = own.mark;
     mark = std::allocate_shared<LazyMark>(Uncounted<LazyMark>());
     const Slice reachable(device_.reachable(values.data()), values.size());
-    const std::shared_ptr<DeviceMark> ready = device_.mark();
+    const std::shared_ptr<DeviceMark> ready = own.ready = device_.mark();
     ++device_.in_flight;
     const std::lock_guard lock(mutex_);
     tasks_.push_back({groups_[static_cast<std::size_t>(group)], reachable, root, ready, mark});

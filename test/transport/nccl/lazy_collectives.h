@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -27,8 +28,9 @@ class CollectiveLazyDevice final : public LazyDevice, public CollectiveDevice {
   std::string collective_library() const override { return library_.name; }
   std::unique_ptr<DeviceCollectives> make_collectives() override;
 
-  std::atomic<int> operations{0};  // that its library has carried out
-  std::atomic<int> in_flight{0};   // operations that were requested and are not done
+  std::atomic<int> operations{0};       // that its library has carried out
+  std::atomic<int> in_flight{0};        // operations that were requested and are not done
+  std::function<void()> before_taking;  // if set: the library calls it in each call, before it takes the operation
 
  protected:
   bool is_busy() override { return in_flight > 0 || LazyDevice::is_busy(); }

@@ -34,8 +34,12 @@ Event make_timed_event() {
 
 class NcclTicket final : public DeviceTicket {
  public:
-  explicit NcclTicket(cudaStream_t computing)
-      : computing_(computing), ready_(make_event()), start_(make_timed_event()), end_(make_timed_event()) {}
+  NcclTicket(int device_index, cudaStream_t computing)
+      : device_index_(device_index),
+        computing_(computing),
+        ready_(make_event()),
+        start_(make_timed_event()),
+        end_(make_timed_event()) {}
 
   // Operations that are enqueued in `stream` after this wait for everything computed so far.
   void begin(cudaStream_t stream) {
@@ -45,12 +49,8 @@ class NcclTicket final : public DeviceTicket {
   }
   void end(cudaStream_t stream) { EAVE_CUDA(cudaEventRecord(end_.get(), stream)); }
 
-  bool reached() override {
-    const cudaError_t status = cudaEventQuery(end_.get());
-    if (status == cudaErrorNotReady) return false;
-    check_cuda(status, "cudaEventQuery");
-    return true;
-  }
+  bool begun() override { return is_past(start_); }
+  bool reached() override { return is_past(end_); }
   void hold_up_device() override { EAVE_CUDA(cudaStreamWaitEvent(computing_, end_.get(), 0)); }
   double seconds() const override {
     float milliseconds = 0;
@@ -59,6 +59,15 @@ class NcclTicket final : public DeviceTicket {
   }
 
  private:
+  bool is_past(const Event& event) const {
+    EAVE_CUDA(cudaSetDevice(device_index_));  // the calling thread may not be the device's
+    const cudaError_t status = cudaEventQuery(event.get());
+    if (status == cudaErrorNotReady) return false;
+    check_cuda(status, "cudaEventQuery");
+    return true;
+  }
+
+  const int device_index_;
   const cudaStream_t computing_;
   const Event ready_, start_, end_;
 };
@@ -87,7 +96,9 @@ class NcclCollectives final : public DeviceCollectives {
     return communicators_.join(id, place, size);
   }
 
-  std::unique_ptr<DeviceTicket> make_ticket() override { return std::make_unique<NcclTicket>(device_.stream()); }
+  std::unique_ptr<DeviceTicket> make_ticket() override {
+    return std::make_unique<NcclTicket>(device_.index(), device_.stream());
+  }
 
   void all_reduce_sum(int group, Slice values, DeviceTicket& ticket) override {
     before_each_(values);
