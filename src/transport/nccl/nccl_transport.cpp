@@ -53,6 +53,7 @@ class NcclTransport final : public ForwardingTransport {
   NcclObstacle find_obstacle(const Device& device);
   void meet(const NcclObstacle& obstacle);
   void set_up(CollectiveDevice& device);
+  Pending sum_of_pair(Slice values, std::span<const int> ranks);
   int group_of(std::span<const int> ranks);
   std::string share_word(std::span<const int> ranks);
   NcclOperation& take();
@@ -67,7 +68,7 @@ class NcclTransport final : public ForwardingTransport {
   std::unique_ptr<NcclCalls> calls_;  // set if there are several ranks
   std::unique_ptr<DeviceCollectives> collectives_;
   int all_ = 0;                // number of the group of all ranks
-  std::vector<Group> groups_;  // other groups, made at their first sum
+  std::vector<Group> groups_;  // other groups of more than two ranks, made at their first sum
   std::vector<std::shared_ptr<NcclOperation>> operations_;
   std::shared_ptr<NcclOperation> last_;
   Operation* requested_ = nullptr;  // owned by `inner_`
@@ -143,9 +144,18 @@ Pending NcclTransport::all_reduce_sum(Slice values, std::span<const int> ranks, 
   if (!is_here(values)) return inner_.all_reduce_sum(values, ranks, compression);
   if (compression.codec) return sum_compressed(values, ranks, compression);
   if (ranks.size() == 1) return {};
+  if (ranks.size() == 2 && size() > 2) return sum_of_pair(values, ranks);
   const int group = group_of(ranks);
   return set_out({.verb = Operation::Verb::kAllReduceSum, .values = values, .ranks = ranks},
                  [&](DeviceTicket& ticket) { collectives_->all_reduce_sum(group, values, ticket); });
+}
+
+// A group in NCCL takes memory of the GPU for as long as it lives, and with `gossip` a rank pairs with all others in
+// turn.
+Pending NcclTransport::sum_of_pair(Slice values, std::span<const int> ranks) {
+  const int other = ranks.front() == rank() ? ranks.back() : ranks.front();
+  return set_out({.verb = Operation::Verb::kAllReduceSum, .values = values, .ranks = ranks},
+                 [&](DeviceTicket& ticket) { collectives_->sum_with(all_, other, values, ticket); });
 }
 
 Pending NcclTransport::broadcast(Slice values, int root) {

@@ -72,12 +72,19 @@ class LazyCollectives final : public DeviceCollectives {
   }
   int join(const std::string& word, int place, int size) override {
     groups_.push_back({group_of(word, size), place});
+    words_.push_back(word);
+    ++device_.groups;
     return static_cast<int>(groups_.size() - 1);
   }
   std::unique_ptr<DeviceTicket> make_ticket() override { return std::make_unique<LazyTicket>(device_.queue()); }
-  void all_reduce_sum(int group, Slice values, DeviceTicket& ticket) override { enqueue(group, values, -1, ticket); }
+  void all_reduce_sum(int group, Slice values, DeviceTicket& ticket) override {
+    enqueue(group_at(group), values, -1, ticket);
+  }
+  void sum_with(int group, int other, Slice values, DeviceTicket& ticket) override {
+    enqueue(pair_of(group, other), values, -1, ticket);
+  }
   void broadcast(int group, Slice values, int root, DeviceTicket& ticket) override {
-    enqueue(group, values, root, ticket);
+    enqueue(group_at(group), values, root, ticket);
   }
   bool has_failed() const noexcept override { return failed_; }
   void check() const override {
@@ -97,7 +104,17 @@ class LazyCollectives final : public DeviceCollectives {
     std::shared_ptr<LazyMark> done;
   };
 
-  void enqueue(int group, Slice values, int root, DeviceTicket& ticket) {
+  const Group& group_at(int number) { return groups_[static_cast<std::size_t>(number)]; }
+
+  const Group& pair_of(int group, int other) {
+    const int own = group_at(group).place;
+    Group& pair = pairs_[{group, other}];
+    const std::string names = std::to_string(std::min(own, other)) + " and " + std::to_string(std::max(own, other));
+    if (!pair.shared) pair = {group_of(words_[static_cast<std::size_t>(group)] + names, 2), own < other ? 0 : 1};
+    return pair;
+  }
+
+  void enqueue(const Group& group, Slice values, int root, DeviceTicket& ticket) {
     check();
     EAVE_CHECK(device_.holds(values), "not on the device");
     if (device_.before_taking) device_.before_taking();
@@ -108,7 +125,7 @@ class LazyCollectives final : public DeviceCollectives {
     const std::shared_ptr<DeviceMark> ready = own.ready = device_.mark();
     ++device_.in_flight;
     const std::lock_guard lock(mutex_);
-    tasks_.push_back({groups_[static_cast<std::size_t>(group)], reachable, root, ready, mark});
+    tasks_.push_back({group, reachable, root, ready, mark});
     changed_.notify_one();
   }
 
@@ -159,6 +176,8 @@ class LazyCollectives final : public DeviceCollectives {
   CollectiveLazyDevice& device_;
   const LazyLibrary library_;
   std::vector<Group> groups_;
+  std::vector<std::string> words_;              // by group
+  std::map<std::pair<int, int>, Group> pairs_;  // by group and place of the other rank
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
   std::condition_variable changed_;

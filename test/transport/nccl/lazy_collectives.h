@@ -29,6 +29,7 @@ class CollectiveLazyDevice final : public LazyDevice, public CollectiveDevice {
   std::unique_ptr<DeviceCollectives> make_collectives() override;
 
   std::atomic<int> operations{0};       // that its library has carried out
+  std::atomic<int> groups{0};           // that were made
   std::atomic<int> in_flight{0};        // operations that were requested and are not done
   std::function<void()> before_taking;  // if set: the library calls it in each call, before it takes the operation
 

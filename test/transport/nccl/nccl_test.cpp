@@ -161,13 +161,33 @@ TEST(Nccl, group_whose_first_rank_cannot_set_up_is_an_error_for_all_of_it) {
     library.makes_words = rank == 0;
     return library;
   };
-  expect_well(run(3, library_of, [](Transport& transport, CollectiveLazyDevice& device) {
+  expect_well(run(4, library_of, [](Transport& transport, CollectiveLazyDevice& device) {
     Buffer buffer = device.allocate(10);
-    const std::vector<int> group{1, 2}, others{0, 1};
+    const std::vector<int> group{1, 2, 3}, others{0, 1, 2};
     if (transport.rank() > 0) {
       EXPECT_THROW(transport.all_reduce_sum(buffer.slice(), group), Error);
     }
-    if (transport.rank() < 2) transport.all_reduce_sum(buffer.slice(), others).wait();
+    if (transport.rank() < 3) transport.all_reduce_sum(buffer.slice(), others).wait();
+  }));
+}
+
+// The groups of NCCL take memory of the GPU, and gossip pairs each rank with all others.
+TEST(Nccl, pairs_need_no_groups_of_their_own) {
+  constexpr int kRanks = 5;
+  expect_well(run(kRanks, own_gpu, [](Transport& transport, CollectiveLazyDevice& device) {
+    Buffer buffer = device.allocate(1000);
+    std::vector<float> host(1000);
+    for (int round = 0; round < kRanks; ++round) {  // ranks whose sum is `round`, modulo their number, make a pair
+      const int other = (round - transport.rank() + kRanks) % kRanks;
+      if (other == transport.rank()) continue;
+      const std::vector<int> pair{std::min(transport.rank(), other), std::max(transport.rank(), other)};
+      device.fill(buffer.slice(), 1.0f + static_cast<float>(transport.rank()));
+      transport.all_reduce_sum(buffer.slice(), pair).wait();
+      device.read(buffer.slice(), host);
+      EXPECT_EQ(host, std::vector<float>(1000, 2.0f + static_cast<float>(pair[0] + pair[1])));
+    }
+    EXPECT_EQ(device.operations, kRanks - 1);
+    EXPECT_EQ(device.groups, 1);
   }));
 }
 

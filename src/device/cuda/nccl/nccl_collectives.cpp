@@ -6,13 +6,16 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/cuda_handles.h"
 #include "device/cuda/library_handles.h"
 #include "device/cuda/nccl/nccl_communicators.h"
 #include "device/device_collectives.h"
+#include "kernels/cuda/flat.h"
 
 namespace eave::cuda {
 namespace {
@@ -108,6 +111,22 @@ class NcclCollectives final : public DeviceCollectives {
     });
   }
 
+  // Each rank sends its values, receives the other's in pieces, and adds them. a + b and b + a have the same bits.
+  void sum_with(int group, int other, Slice values, DeviceTicket& ticket) override {
+    before_each_(values);
+    prepare_exchange(group, other);
+    auto& own = static_cast<NcclTicket&>(ticket);
+    own.begin(stream_.get());
+    for (std::size_t at = 0; at < values.size(); at += kPiece) {
+      const Slice mine = values.subspan(at, std::min(kPiece, values.size() - at));
+      const Slice theirs(static_cast<float*>(received_.get()), mine.size());
+      communicators_.launch(group, "ncclSend and ncclRecv",
+                            [&](ncclComm_t communicator) { return exchange(mine, theirs, other, communicator); });
+      cuda::add_scaled(stream_.get(), mine, 1, theirs);
+    }
+    own.end(stream_.get());
+  }
+
   void broadcast(int group, Slice values, int root, DeviceTicket& ticket) override {
     before_each_(values);
     launch(group, ticket, "ncclBroadcast", [&](ncclComm_t communicator) {
@@ -119,6 +138,25 @@ class NcclCollectives final : public DeviceCollectives {
   void check() const override { communicators_.check(); }
 
  private:
+  static constexpr std::size_t kPiece = std::size_t{4} << 20;  // values that a rank receives before it adds them
+
+  // The first exchange with a rank makes NCCL allocate memory for its connection.
+  void prepare_exchange(int group, int other) {
+    if (!met_.insert({group, other}).second) return;
+    device_.finish_all();
+    if (received_.get() == nullptr) received_ = device_bytes(kPiece * sizeof(float));
+  }
+
+  ncclResult_t exchange(ConstSlice mine, Slice theirs, int other, ncclComm_t communicator) {
+    if (const ncclResult_t status = ncclGroupStart(); status != ncclSuccess) return status;
+    const ncclResult_t sent = ncclSend(mine.data(), mine.size(), ncclFloat32, other, communicator, stream_.get());
+    const ncclResult_t got = ncclRecv(theirs.data(), theirs.size(), ncclFloat32, other, communicator, stream_.get());
+    const ncclResult_t ended = ncclGroupEnd();
+    for (const ncclResult_t status : {sent, got})
+      if (status != ncclSuccess && status != ncclInProgress) return status;
+    return ended;
+  }
+
   template <class Call>
   void launch(int group, DeviceTicket& ticket, const char* what, const Call& call) {
     auto& own = static_cast<NcclTicket&>(ticket);
@@ -130,7 +168,9 @@ class NcclCollectives final : public DeviceCollectives {
   const std::function<void(ConstSlice)> before_each_;
   CudaDevice& device_;
   const Stream stream_;
-  NcclCommunicators communicators_;  // declared after stream_, so it is destroyed before it
+  std::set<std::pair<int, int>> met_;  // group and place of the ranks with which this one has exchanged
+  DeviceBytes received_;               // kPiece values
+  NcclCommunicators communicators_;    // declared after stream_, so it is destroyed before it
 };
 
 }  // namespace
