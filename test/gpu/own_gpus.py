@@ -1,16 +1,18 @@
 """Ranks of which each has a GPU of its own: the way that eave is made for. It takes a machine with 2 GPUs or more."""
 import pathlib
-import shutil
 import sys
 import tempfile
 
 import averager
 import training
-from record import LEFT_OUT, SKIPPED, expect_0
+from record import LEFT_OUT, SKIPPED, Wrong, expect_0
 
 MOST_GPUS = 8
 RUNS = (("nccl", "allreduce"), ("auto", "allreduce"), ("nccl", "easgd"), ("auto", "easgd-async"))
-STARTS_S, DIES_S = 90, 30  # until a training has made some steps; until all ranks have ended after one was killed
+LEAST_FOR_GROUPS = 4  # ranks; with fewer, no two groups have two ranks each
+RUNS_IN_GROUPS = (("nccl", "easgd-tree"), ("nccl", "gossip"))
+STARTS_S, ENDS_S = 90, 30  # until a training has made some steps; until all ranks have ended after one was lost
+LIMIT_S = 5  # after which the others give up a rank that does not answer
 WITHOUT_END = ["--epochs", "1000000", "--max-steps", "100000000"]
 
 
@@ -20,24 +22,36 @@ def check_own_gpus(record, references, library, python):
         record.note("each rank on a GPU of its own", SKIPPED, 0, f"this takes 2 GPUs, and this run may use {len(gpus)}")
         return
     for ranks in dict.fromkeys((2, len(gpus))):
-        for transport, method in RUNS:
+        for transport, method in RUNS + (RUNS_IN_GROUPS if ranks >= LEAST_FOR_GROUPS else ()):
             training.check_pair(record, references, transport, method, ranks, (), training.NCCL_S, gpus[:ranks])
             if record.was_late:  # the others would wait just as long
                 record.leave_out(f"{method} over {transport}, {ranks} ranks, did not end", record.section)
-    check_death(record, references.eave, gpus[:2])
+    for how in ("stop", "kill"):
+        check_loss(record, references.eave, gpus[:2], how)
     check_averager(record, library, python, gpus[:2])
 
 
-def check_death(record, eave, gpus):
-    """Kills a rank in the middle of training over NCCL, whose kernels wait for it on the other GPU."""
+def check_loss(record, eave, gpus, how):
+    """Stops or kills a rank in the middle of training over NCCL, whose kernels wait for it on the other GPU. No launcher
+    ends the other rank: it has to find out by itself."""
     with tempfile.TemporaryDirectory() as folder:
         run = pathlib.Path(folder) / "run"
-        words = [*training.COMMON, *training.MODELS["lenet"], *training.ON_GPU, *WITHOUT_END, "--transport", "nccl",
-                 "--run-dir", run]
-        command = [sys.executable, "-B", pathlib.Path(__file__).parent / "kill_a_rank.py", STARTS_S, DIES_S, run,
-                   *training.mpirun(eave, len(gpus), words)]
-        record.run("a rank that is killed over nccl takes the other with it", command, STARTS_S + DIES_S + 10,
-                   lambda ended: expect_0(ended) or ended.text.splitlines()[-1], {"CUDA_VISIBLE_DEVICES": ",".join(gpus)})
+        words = [*training.COMMON, *training.MODELS["lenet"], *training.METHODS["allreduce"], *training.ON_GPU,
+                 *WITHOUT_END, "--limit-step", f"{LIMIT_S}s", "--run-dir", run]
+        start = training.mpirun(eave, len(gpus), [*words, "--transport", "nccl"]) if how == "stop" else \
+            [len(gpus), eave, "train", *words, "--transport", "auto"]
+        command = [sys.executable, "-B", pathlib.Path(__file__).parent / "lose_a_rank.py", how, STARTS_S, ENDS_S, run, *start]
+
+        def judge(ended):
+            expect_0(ended)
+            training.expect_transport(ended, "nccl")
+            if how == "stop" and "has not answered for" not in ended.text:
+                raise Wrong("no rank says that the stopped one does not answer")
+            return ended.text.splitlines()[-1]
+
+        done = {"stop": "stopped", "kill": "killed"}[how]
+        record.run(f"a rank that is {done} over nccl ends the other with 69", command, STARTS_S + ENDS_S + 10, judge,
+                   {"CUDA_VISIBLE_DEVICES": ",".join(gpus)})
 
 
 def check_averager(record, library, python, gpus):

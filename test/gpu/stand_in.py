@@ -45,7 +45,7 @@ def write_run(folder, devices, steps):
 
 
 def eave():
-    device, transport, ranks = value_of("--device"), value_of("--transport"), int(os.environ.get("STAND_IN_RANKS", "1"))
+    device, transport, ranks = value_of("--device"), value_of("--transport"), int(os.environ.get("STAND_IN_RANKS") or os.environ.get("WORLD_SIZE", "1"))
     gpus = 1 if VISIBLE is None else len(VISIBLE.split(",")) if VISIBLE else 0
     no_gpu = VISIBLE == ""
     if value_of("--gpu") == "99":
@@ -73,14 +73,40 @@ def eave():
         print("no GPU here: trains on the CPU")
     if transport:
         own = ranks <= gpus and "nccl-unused" not in FAULTS
-        print(f"communicator   {value_of('--communicator')} over {('nccl' if own else 'mpi') if transport == 'auto' else transport}")
+        print(f"communicator   {value_of('--communicator')} over {('nccl' if own else 'mpi') if transport == 'auto' else transport}", flush=True)
     devices = [f"cuda:{rank % gpus} stand-in" if device == "cuda" else "cpu" for rank in range(ranks)]
     steps = int(value_of("--max-steps"))
-    endless = steps > 1000000
-    write_run(pathlib.Path(value_of("--run-dir")), devices, 100 if endless else steps)
+    endless, rank = steps > 1000000, int(os.environ.get("RANK", "0"))
+    other = meet_the_other(rank) if "RANK" in os.environ else None
+    if rank == 0:
+        write_run(pathlib.Path(value_of("--run-dir")), devices, 100 if endless else steps)
+    if other:
+        lose_the_other(rank, other)
     if endless:
         time.sleep(LONG_S)  # until this rank is killed
     note("trained", device=device)
+
+
+def outlive(seconds):
+    """Another rank is lost, and this one sees it after these seconds."""
+    time.sleep(LONG_S if "survives" in FAULTS else seconds)
+
+
+def meet_the_other(rank):
+    """Returns the process of the other of two ranks that have no launcher."""
+    (PLACE / f"pid-{rank}").write_text(str(os.getpid()))
+    other = PLACE / f"pid-{1 - rank}"
+    while not other.exists() or not other.read_text():
+        time.sleep(0.02)
+    return pathlib.Path("/proc", other.read_text())
+
+
+def lose_the_other(rank, other):
+    """Waits until the other rank has ended, then ends as eave does."""
+    while other.exists():
+        time.sleep(0.02)
+    outlive(0.1)
+    refuse(69, f"rank {1 - rank} is lost")
 
 
 def mpirun():
@@ -95,10 +121,12 @@ def mpirun():
     # Like Open MPI, this starts a rank in a process group of its own. It starts only rank 0.
     rank = subprocess.Popen(command, env={**os.environ, **variables}, preexec_fn=os.setpgrp)
     signal.signal(signal.SIGTERM, signal.SIG_IGN if "deaf" in FAULTS else lambda *_: rank.kill())
-    code = rank.wait()
-    if code == -signal.SIGKILL and "survives" in FAULTS:
-        time.sleep(LONG_S)
-    sys.exit(code)
+    status = os.waitpid(rank.pid, os.WUNTRACED)[1]
+    if not os.WIFSTOPPED(status):
+        sys.exit(os.waitstatus_to_exitcode(status))
+    outlive(1)
+    rank.kill()
+    refuse(69, "rank 0 on stand-in has not answered for 5 s")
 
 
 def cmake():

@@ -45,7 +45,7 @@ METHODS = {
 }
 MAIN_OVER_MPI = ("allreduce", "easgd", "easgd-async")
 MAIN_OVER_NCCL = ("allreduce", "easgd")
-OVER_NCCL = ("allreduce", "easgd", "local-sgd", "bmuf", "slowmo", "diloco", "easgd-tree")
+OVER_NCCL = ("allreduce", "easgd", "local-sgd", "bmuf", "slowmo", "diloco", "easgd-tree", "gossip")
 # NCCL refuses two ranks on one GPU. With these variables it takes them for ranks of two hosts that are connected by the
 # loopback network.
 AS_ON_TWO_HOSTS = [(["-x", f"NCCL_HOSTID=host{rank}", "-x", "NCCL_SOCKET_IFNAME=lo", "-x", "NCCL_IB_DISABLE=1"], [])
