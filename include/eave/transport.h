@@ -121,7 +121,8 @@ enum class TextRoute { kAllToAll, kAllToFirst, kFirstToAll, kFirstToEach };
 //                              rank order. The values must then lie in device memory on all ranks, or in host memory
 //                              on all ranks. `mpi-staged` never does this.
 //     nccl                     Sums and broadcasts run on the device, in a queue of their own. Values in host memory
-//                              and all requests go by the transport behind it.
+//                              and all requests go by the transport behind it. NCCL reports a broken network. It does
+//                              not report a rank that is lost on the same host: such operations stay in flight.
 class Transport {
  public:
   virtual ~Transport() = default;

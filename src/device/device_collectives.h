@@ -26,8 +26,10 @@ class DeviceTicket {
 // An operation runs after all earlier calls to the device, and concurrently with later ones. Operations run in the
 // order of the calls. The device's thread makes all calls; any thread may call has_failed.
 //
-// A watcher finds every failure, such as a lost peer, within a second, and aborts all operations in flight. From then
-// on, check() and all other calls except reached() throw the error.
+// A watcher finds each failure that the library reports, such as one of the network, within a second, and aborts all
+// operations in flight. From then on, check() and all other calls except those of tickets throw the error. The library
+// need not report a lost peer: NCCL does not on the same host, where GPUs write into each other's memory. Operations
+// with that peer then stay in flight, until the watchdog (src/guard/watchdog.h) ends the job.
 class DeviceCollectives {
  public:
   // Waits, for at most a few seconds, until the other ranks no longer need this rank.
@@ -50,7 +52,7 @@ class DeviceCollectives {
   virtual void sum_with(int group, int other, Slice values, DeviceTicket& ticket) = 0;
   virtual void broadcast(int group, Slice values, int root, DeviceTicket& ticket) = 0;
 
-  // True from the moment a failure is found. Operations in flight are aborted.
+  // True from the moment a failure is found; see above. Operations in flight are aborted.
   virtual bool has_failed() const noexcept = 0;
   virtual void check() const = 0;  // throws Error(kPeerLost), or kResource if this rank is to blame
 };
