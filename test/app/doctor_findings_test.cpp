@@ -134,7 +134,14 @@ TEST(Doctor, finds_little_memory_and_low_limits) {
   expect_note(job, "memory", {"ulimit -v", "8.0 GiB"});
   job = healthy_job();
   job.ranks[2].open_files_limit = 67;
-  expect_problem(job, "limits", {"host b", "ulimit -n allows 67", "4 ranks may need 68"}, ExitCode::kResource);
+  const std::string says = "4 ranks may need 68; ";
+  expect_problem(job, "limits", {"host b", "ulimit -n allows 67", says + "raise it there: ulimit -n 68"},
+                 ExitCode::kResource);
+  job.ranks[2].open_files_hard_limit = 67;
+  expect_problem(job, "limits", {"host b", says + "have its hard limit raised there, which is 67"},
+                 ExitCode::kResource);
+  job.ranks[2].open_files_hard_limit = 68;
+  expect_problem(job, "limits", {says + "raise it there"}, ExitCode::kResource);
   job.ranks[2].open_files_limit = -1;
   EXPECT_EQ(exit_code_of(judge(job)), ExitCode::kDone);
 }

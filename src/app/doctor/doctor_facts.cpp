@@ -37,10 +37,10 @@ std::string first_line(const fs::path& path) {
   return line;
 }
 
-std::int64_t limit_of(decltype(RLIMIT_AS) resource) {
+std::int64_t limit_of(decltype(RLIMIT_AS) resource, rlim_t rlimit::*which = &rlimit::rlim_cur) {
   rlimit limit{};
-  const bool is_limited = ::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  return is_limited ? static_cast<std::int64_t>(limit.rlim_cur) : -1;
+  const bool is_limited = ::getrlimit(resource, &limit) == 0 && limit.*which != RLIM_INFINITY;
+  return is_limited ? static_cast<std::int64_t>(limit.*which) : -1;
 }
 
 bool has_rdma() {
@@ -104,10 +104,10 @@ template <class Facts, class Visit>
 void visit_fields(Facts& facts, Visit& visit) {
   visit(facts.host, facts.eave_version, facts.mpi_library, facts.mpi_takes_gpu_memory, facts.cores, facts.cores_of_host,
         facts.core_quota, facts.group_memory_bytes, facts.openmp_binding, facts.load, facts.memory_available_bytes,
-        facts.address_space_limit_bytes, facts.locked_memory_limit_bytes, facts.open_files_limit, facts.has_rdma,
-        facts.network_settings, facts.run_directory.place, facts.run_directory.why_not_written,
-        facts.run_directory.sees_first_rank, facts.run_directory.free_bytes, facts.data, facts.why_no_data,
-        facts.code_without_data, facts.clock_ahead_s, facts.stale_files);
+        facts.address_space_limit_bytes, facts.locked_memory_limit_bytes, facts.open_files_limit,
+        facts.open_files_hard_limit, facts.has_rdma, facts.network_settings, facts.run_directory.place,
+        facts.run_directory.why_not_written, facts.run_directory.sees_first_rank, facts.run_directory.free_bytes,
+        facts.data, facts.why_no_data, facts.code_without_data, facts.clock_ahead_s, facts.stale_files);
 }
 
 constexpr char kEnd = '\0';  // end of a field
@@ -184,6 +184,7 @@ DoctorFacts find_facts(const OptionValues& values, bool opens_data, const std::v
   facts.address_space_limit_bytes = limit_of(RLIMIT_AS);
   facts.locked_memory_limit_bytes = limit_of(RLIMIT_MEMLOCK);
   facts.open_files_limit = limit_of(RLIMIT_NOFILE);
+  facts.open_files_hard_limit = limit_of(RLIMIT_NOFILE, &rlimit::rlim_max);
   facts.has_rdma = has_rdma();
   facts.interfaces = find_interfaces();
   facts.network_settings = find_network_settings();

@@ -38,6 +38,7 @@ struct DoctorFacts {
   VisibleGpus gpus;
   std::int64_t memory_available_bytes = 0;  // of the host, or less if the control group or ulimit -v leaves less
   std::int64_t address_space_limit_bytes = -1, locked_memory_limit_bytes = -1, open_files_limit = -1;
+  std::int64_t open_files_hard_limit = -1;   // as far as a process may raise the one before
   bool has_rdma = false;                     // an InfiniBand or RoCE adapter
   std::vector<NetworkInterface> interfaces;  // interfaces that are up, without loopback
   // Settings of MPI and of network libraries in the environment: "btl_tcp_if_include=eth0".

@@ -31,6 +31,15 @@ std::string describe_difference(const JobFacts& job, Value value) {
   return text;
 }
 
+std::string describe_few_files(const DoctorFacts& facts, std::int64_t ranks, std::int64_t needed) {
+  const std::int64_t most = facts.open_files_hard_limit;
+  return "ulimit -n allows " + std::to_string(facts.open_files_limit) + " open files, and " +
+         count_text(ranks, "rank") + " may need " + std::to_string(needed) +
+         (most < 0 || most >= needed ? "; raise it there: ulimit -n " + std::to_string(needed)
+                                     : "; have its hard limit raised there, which is " + std::to_string(most) +
+                                           " (nofile in limits.conf; in Slurm LimitNOFILE of slurmd)");
+}
+
 class Judgement {
  public:
   explicit Judgement(const JobFacts& job) : job_(job), hosts_(hosts_of(job)) {}
@@ -118,11 +127,7 @@ class Judgement {
       const DoctorFacts& facts = *host.facts;
       const std::string where = "host " + facts.host + ": ";
       if (facts.open_files_limit >= 0 && facts.open_files_limit < needed) {
-        problem("limits",
-                where + format("ulimit -n allows %lld open files, and %s may need %lld; raise it there",
-                               static_cast<long long>(facts.open_files_limit),
-                               count_text(std::ssize(job_.ranks), "rank").c_str(), static_cast<long long>(needed)),
-                ExitCode::kResource);
+        problem("limits", where + describe_few_files(facts, std::ssize(job_.ranks), needed), ExitCode::kResource);
       }
       const auto locked = static_cast<double>(facts.locked_memory_limit_bytes);
       if (facts.has_rdma && facts.locked_memory_limit_bytes >= 0 && locked < kRdmaNeeds) {
