@@ -15,6 +15,7 @@ SIGUSR1, which lets all ranks save and leave with code 75. include/examples/own_
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import glob
 import inspect
 import os
@@ -116,9 +117,10 @@ class AveragerCallback(AveragerOfTrainer, TrainerCallback):
         self._leaves = sum_over_ranks([self._is_leaving()]) != [0.0]
 
     def _remove_former(self, folder: str) -> None:
-        """The Trainer has just replaced its checkpoint of an earlier training, so the averager's state beside it goes too."""
+        """The Trainer has just replaced its checkpoint of an earlier training, so the averager's state beside it goes too.
+        If another job saves there now, it stays, and averager.save() will name that job."""
         place = os.path.realpath(folder)
-        if rank() == 0 and place not in self._own:
+        if rank() == 0 and place not in self._own and not _is_locked(os.path.join(folder, "eave")):
             for former in glob.glob(os.path.join(glob.escape(folder), "eave", "checkpoint", "step-*")):
                 shutil.rmtree(former, ignore_errors=True)
         self._own.add(place)
@@ -138,6 +140,19 @@ def _number_ranks(args: Any, state: Any) -> None:
 
 def _folder(args: Any, state: Any) -> str:
     return os.path.join(args.output_dir, f"checkpoint-{state.global_step}")
+
+
+def _is_locked(folder: str) -> bool:
+    """Whether somebody has the lock of this folder by which averager.save() keeps other jobs out."""
+    for place in (folder, os.path.join(folder, "checkpoint")):
+        try:
+            with open(os.path.join(place, "run.lock"), "rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:  # there is none, or the file system has no locks
+            pass
+    return False
 
 
 def _refuse_best(args: Any) -> None:
