@@ -10,6 +10,24 @@
 #include "train/loop/budget.h"
 
 namespace eave {
+namespace {
+
+std::int64_t training_samples_in(const Manifest& saved, std::int64_t otherwise) {
+  const auto found = saved.identity.find("training samples");
+  if (found == saved.identity.end()) return otherwise;
+  std::int64_t samples = 0;
+  std::from_chars(found->second.data(), found->second.data() + found->second.size(), samples);
+  return samples > 0 ? samples : otherwise;
+}
+
+// The number of samples, in epochs of `now` samples, after as many epochs as in the checkpoint. Options and schedules
+// count in epochs, so the run goes on at the same place of them if images were added or removed.
+std::int64_t samples_after_epochs_of(const Manifest& saved, std::int64_t now) {
+  const std::int64_t former = training_samples_in(saved, now);
+  return saved.samples / former * now + saved.samples % former * now / former;
+}
+
+}  // namespace
 
 // Asked before the model is made: the tokens of a window are a bad image for most layers.
 void TrainingJob::require_model_of_text() const {
@@ -95,7 +113,7 @@ void TrainingJob::plan_resumption() {
   }
   if (is_elastic_) {
     plan_.elastic_step = saved.step;
-    plan_.first_step = step_after_samples(*sampler_, saved.samples);
+    plan_.first_step = step_after_samples(*sampler_, samples_after_epochs_of(saved, data_.train->size()));
   }
   for (const std::string& damage : resumption_->found.passed_over) {
     if (transport_.rank() == 0) warnings_.push_back("a newer checkpoint is passed over: " + damage);
@@ -134,18 +152,6 @@ std::string TrainingJob::option_of_length() const {
   const bool is_by_samples = values_.has("max-samples") && values_.integer("max-samples", 1) == *samples;
   return is_by_samples ? "max-samples" : "max-tokens";
 }
-
-namespace {
-
-std::int64_t training_samples_in(const Manifest& saved, std::int64_t otherwise) {
-  const auto found = saved.identity.find("training samples");
-  if (found == saved.identity.end()) return otherwise;
-  std::int64_t samples = 0;
-  std::from_chars(found->second.data(), found->second.data() + found->second.size(), samples);
-  return samples > 0 ? samples : otherwise;
-}
-
-}  // namespace
 
 EpochSteps TrainingJob::epoch_steps() const { return {data_.train->size(), batch_per_rank_ * sampler_->ranks()}; }
 
