@@ -21,7 +21,7 @@ read_hosts() {
       tell "$file:$number: '$line': expected NAME or NAME slots=N"
       return 65
     fi
-    if [[ " ${hosts[*]} " == *" ${BASH_REMATCH[1]} "* ]]; then
+    if [[ " ${hosts[*]-} " == *" ${BASH_REMATCH[1]} "* ]]; then
       tell "$file:$number: host ${BASH_REMATCH[1]} stands there twice: give it slots=N"
       return 65
     fi

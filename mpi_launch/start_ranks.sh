@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # To be sourced by what starts ranks on several hosts: with the mpirun of Open MPI 4, Open MPI 5 or MPICH, or with
 # Slurm's srun. Ranks and hosts come from MPI; nothing here tells eave about them.
+#
+# Before its version 4.4, bash with set -u takes an empty array for one that is not set: hence ${x[@]+"${x[@]}"}.
 
 # Takes the words of a script's command line: behind -- a program of your own with its words, otherwise words for eave.
 # Without any, those at the top of the script stay. Sets is_own to yes if there is a program of your own.
@@ -128,7 +130,7 @@ start_in_slurm() {
       fi
       pass_on_settings "$kind"
       see_all_gpus
-      start=("$@" -np "$SLURM_NTASKS" "${pass_on[@]}")
+      start=("$@" -np "$SLURM_NTASKS" ${pass_on[@]+"${pass_on[@]}"})
       ;;
   esac
 }
@@ -158,31 +160,40 @@ hand_on() {
   kill "-$1" "$job" 2>/dev/null
 }
 
-# Prints the exit code of a run or a comparison: that of mpirun, unless it is 0 and eave has not said that it is done. Open
-# MPI 5 ends with 0 when it has lost a host, MPICH also after SIGUSR1. Then it is 75 where the run was asked to leave,
-# else 69. torchrun ends with 1 whatever its ranks end with: 75 where they were asked to leave.
-code_of_run() {
-  local code=$1 i option result directory=
-  shift
-  if [ "${is_own-no}" = yes ]; then
-    if [ "$code" -eq 1 ] && [ "$was_asked" = yes ] && [[ " ${start[*]-} " == *" --rdzv-backend="* ]]; then code=75; fi
-    printf '%d\n' "$code"
-    return
-  fi
-  case $1 in
+# Sets directory to that of a run or a comparison, empty where the words name none, and result to the file that is there
+# when all is done.
+find_directory() {
+  local i option=
+  directory='' result=''
+  case ${1-} in
     train) option=--run-dir result=summary.json directory=${EAVE_RUN_DIR-} ;;
     compare) option=--output result=report.html directory=${EAVE_OUTPUT:-runs/compare} ;;
+    *) return 0 ;;
   esac
   for ((i = 2; i <= $#; ++i)); do
     case ${!i} in
-      "${option-}="*) directory=${!i#*=} ;;
-      "${option-}") i=$((i + 1)) && directory=${!i-} ;;
+      "$option="*) directory=${!i#*=} ;;
+      "$option") i=$((i + 1)) && directory=${!i-} ;;
       # Only all parts together have a report, and these make none.
       --part | --part=* | --dry-run* | --print-config* | --help | -h) option='' && directory='' && break ;;
     esac
   done
   # shellcheck disable=SC2088 # eave itself reads it as the home directory
   case $directory in "~/"*) directory=$HOME/${directory#"~/"} ;; esac
+}
+
+# Prints the exit code of a run or a comparison: that of mpirun, unless it is 0 and eave has not said that it is done. Open
+# MPI 5 ends with 0 when it has lost a host, MPICH also after SIGUSR1. Then it is 75 where the run was asked to leave,
+# else 69. torchrun ends with 1 whatever its ranks end with: 75 where they were asked to leave.
+code_of_run() {
+  local code=$1 directory result
+  shift
+  if [ "${is_own-no}" = yes ]; then
+    if [ "$code" -eq 1 ] && [ "$was_asked" = yes ] && [[ " ${start[*]-} " == *" --rdzv-backend="* ]]; then code=75; fi
+    printf '%d\n' "$code"
+    return
+  fi
+  find_directory "$@"
   if [ "$code" -eq 0 ] && [ -d "$directory" ] && [ ! -e "$directory/$result" ]; then
     code=69
     if [ "$was_asked" = yes ]; then code=75; fi
@@ -190,21 +201,44 @@ code_of_run() {
   printf '%d\n' "$code"
 }
 
+# Prints how far a run or a comparison in this directory is: the newest line of each run about its steps, and the names
+# of the checkpoints. A turn that adds nothing to it was in vain.
+print_progress() {
+  local file
+  if [ -z "$1" ]; then return 0; fi
+  for file in "$1"/metrics.jsonl "$1"/*/metrics.jsonl; do
+    if [ -f "$file" ]; then grep -E '^\{"type":"(step|evaluation)"' "$file" | tail -n 1 || true; fi
+  done
+  if [ -d "$1/checkpoint" ]; then ls "$1/checkpoint"; fi
+}
+
+# True if this turn has added nothing, so that a further one would presumably end alike. That cannot be told of a program
+# of your own, nor where Slurm or a person asked the run to leave.
+is_in_vain() {
+  local code=$1 directory=$2 before=$3
+  [ "${is_own-no}" = no ] && [ "$code" -ne 75 ] && [ "$was_asked" = no ] && [ -n "$directory" ] &&
+    [ "$(print_progress "$directory")" = "$before" ]
+}
+
 # In a Slurm job: runs the words for eave behind those that start ranks ("${start[@]}"), and puts the job back into the
-# queue where its code is one of those in again_after, at most most_turns times; not where somebody ended it (scancel).
-# Ends the script with the code.
+# queue where its code is one of those in again_after, at most most_turns times; not where somebody ended it (scancel), nor
+# where the turn was in vain. Ends the script with the code.
 run_until_done() {
-  local program=$1 code=0 turn=$((${SLURM_RESTART_COUNT:-0} + 1))
+  local program=$1 code=0 turn=$((${SLURM_RESTART_COUNT:-0} + 1)) directory result before
   shift
+  find_directory "$@"
+  before=$(print_progress "$directory")
   run_and_hand_on_signals "${start[@]}" "$program" "$@" || code=$?
   code=$(code_of_run "$code" "$@")
   printf 'turn %d on %s ended with %d\n' "$turn" "${SLURM_JOB_NODELIST:-}" "$code"
   # shellcheck disable=SC2154 # they stand at the top of each script
-  if [[ " ${again_after[*]} " == *" $code "* && $was_ended = no ]]; then
-    if [ "$turn" -lt "$most_turns" ]; then
-      scontrol requeue "$SLURM_JOB_ID" || printf 'it could not be put back into the queue: submit it again\n'
-    else
+  if [[ " ${again_after[*]-} " == *" $code "* && $was_ended = no ]]; then
+    if [ "$turn" -ge "$most_turns" ]; then
       printf 'no further turn: most_turns is %d\n' "$most_turns"
+    elif is_in_vain "$code" "$directory" "$before"; then
+      printf 'no further turn: this one has added no step to %s; mend what ended it, and submit the job again\n' "$directory"
+    else
+      scontrol requeue "$SLURM_JOB_ID" || printf 'it could not be put back into the queue: submit it again\n'
     fi
   fi
   exit "$code"
