@@ -331,6 +331,7 @@ void RunRecorder::close(Transport& transport) {
 
 void RunRecorder::fail(const Error& error) {
   if (!files_) return;
+  if (averager_) records_->record_rest();
   files_->metrics->write_steps(0, records_->take());
   if (error.code() != ExitCode::kLeftOnRequest) files_->metrics->write_failure(error);
   files_.reset();

@@ -28,7 +28,8 @@ class StepRecords {
   void before_consensus();  // when all have come
   void begin_save();
   void after_checkpoint();
-  // Between a consensus and the next step: makes the record of the steps since the last one, if there are any.
+  // Between a consensus and the next step, or at a failure: makes the record of the steps since the last one, if there
+  // are any.
   void record_rest();
   // The mean loss of this rank's samples in the step that is under way, or else in the last one. It replaces the
   // loss_sum of the step.

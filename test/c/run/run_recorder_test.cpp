@@ -364,6 +364,25 @@ TEST(RunRecorder, records_a_failure_as_the_end) {
   EXPECT_EQ(read_run(path_in(place)).why, "it diverged");
 }
 
+TEST(RunRecorder, tells_at_a_failure_of_all_steps_before) {
+  for (const int every : {1, 2}) {
+    const TemporaryDirectory place;
+    on_ranks({"loopback", 1}, [&](Transport& transport) {
+      RecordedRank rank(transport, "communicator=allreduce lr=0.1");
+      RunRecorder run(transport, rank.averager(), path_in(place), "log-every=" + std::to_string(every));
+      for (const double loss : {3.0, 4.0, 5.0}) {
+        rank.step();
+        run.set_loss(loss);
+      }
+      run.fail(Error(ExitCode::kDiverged, "it diverged"));
+    });
+    const RunRecord run = read_run(path_in(place));
+    ASSERT_EQ(run.steps.size(), every == 1 ? 3u : 2u);
+    EXPECT_EQ(run.steps.back().step, 3);
+    EXPECT_EQ(run.steps.back().loss, 5);
+  }
+}
+
 TEST(RunRecorder, notices_that_its_averager_is_gone) {
   const TemporaryDirectory place;
   on_ranks({"loopback", 1}, [&](Transport& transport) {
