@@ -178,6 +178,7 @@ class Averager {
   void require_equal_steps();
   ConstSlice consensus(bool is_shown);
   void warn_if_untrained(ConstSlice values);
+  bool is_end_to_be_judged();
   void warn_of_few_exchanges() const;
 
   void meet_to_save();

@@ -1,4 +1,5 @@
 // The consensus of an averager, and its end: what the ranks must agree in then, and the warnings.
+#include <algorithm>
 #include <cmath>
 
 #include "base/options/number_text.h"
@@ -171,15 +172,25 @@ void Averager::warn_of_few_exchanges() const {
   if (!text.empty()) warn(text);
 }
 
+// Collective if ranks take steps independently. Then the consensus is judged by all if one has gone on since the last.
+bool Averager::is_end_to_be_judged() {
+  const bool is_mine = is_gone_on_ && !is_judged_ && traits().has_center && step_.index > 0;
+  if (needs_equal_steps() || workers_ == 1) return is_mine;
+  const std::vector<std::string> of_ranks = counting_->all_gather(is_mine ? "to be judged" : "");
+  return std::ranges::any_of(of_ranks, [](const std::string& each) { return !each.empty(); });
+}
+
 void Averager::finish() {
   if (is_gone_on_) require_equal_steps();
   check_last_update(traits().averages_gradients);
   replicas_->settle();
+  // If ranks take steps independently, some may have gone on since the last consensus. All meet in another one.
+  if (!needs_equal_steps()) communicator_->forget_consensus();
   if (is_gone_on_ && traits().exchanges_together) {  // so all ranks come here, or none
     communicator_->forget_consensus();
     replicas_->compare();
   }
-  if (is_gone_on_ && !is_judged_ && traits().has_center && step_.index > 0) {
+  if (is_end_to_be_judged()) {
     warn_if_untrained(communicator_->consensus());
     replica_.device->wait();
   }

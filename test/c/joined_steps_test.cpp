@@ -124,6 +124,39 @@ TEST(JoinedSteps, of_a_rank_without_data_count_as_none) {
   });
 }
 
+// Some ranks have gone on since the last consensus, and others have not.
+TEST(UnequalSteps, let_all_ranks_meet_in_a_consensus_and_at_the_end) {
+  const Given often = {{"tau", "2"}};
+  const std::vector<std::pair<std::string, Given>> methods = {
+      {"none", {}},           {"none", {{"average-at-end", "on"}}},
+      {"easgd-async", often}, {"downpour", often},
+      {"mdownpour", {}},      {"adownpour", often},
+      {"mvadownpour", often}};
+  for (const auto& [name, given] : methods) {
+    for (const int first : {0, 1}) {
+      on_ranks({"threads", 2}, [&, name = name, given = given](Transport& transport) {
+        QuadraticLoop loop(transport, averager_options(name, given));
+        loop.step();
+        loop.consensus();
+        if (transport.rank() == first) loop.step();
+        EXPECT_TRUE(same_on_all_ranks(transport, loop.consensus())) << name;
+        if (transport.rank() != first) loop.step();
+        loop.averager.finish();
+      });
+    }
+  }
+}
+
+TEST(UnequalSteps, of_ranks_that_never_had_a_consensus_let_all_end) {
+  for (const Given& given : {Given(), Given{{"average-at-end", "on"}}}) {
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      QuadraticLoop loop(transport, averager_options("none", given));
+      if (transport.rank() == 0) loop.step();
+      loop.averager.finish();
+    });
+  }
+}
+
 TEST(JoinedSteps, give_the_mean_of_replicas_their_weights) {
   on_ranks({"threads", 3}, [&](Transport& transport) {
     const std::string options = "communicator=none average-at-end=on lr=0.1";

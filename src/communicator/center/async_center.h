@@ -55,6 +55,7 @@ class AsyncCenter : public Communicator {
   void begin(const ReplicaView& replica) override;
   void before_gradients(const Step& step) override;
   ConstSlice consensus() override;
+  void forget_consensus() override { is_snapshot_of_now_ = false; }
   std::vector<Slice> state() override;
   std::vector<Slice> common_state() override { return AsyncCenter::state(); }  // the center's vectors
   bool follows_recorded_order() const override { return settings_.log != nullptr; }
