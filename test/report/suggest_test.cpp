@@ -368,6 +368,48 @@ TEST(Suggest, takes_the_best_rate_that_the_runs_tried) {
   EXPECT_EQ(suggest(question).rate.lr, "0.2");
 }
 
+SuggestRun with_alpha(const SuggestRun& run, const std::string& alpha, double accuracy) {
+  SuggestRun other = run;
+  other.name += "-" + alpha;
+  other.options = {{"alpha", alpha}};
+  other.record.settings["alpha"] = alpha;
+  set_end(other, accuracy);
+  return other;
+}
+
+// Runs of the same tau whose alphas differ are two methods.
+TEST(Suggest, advises_the_alpha_of_the_better_run_with_its_rate) {
+  SuggestQuestion question = question_of_four();
+  set_end(question.runs[0], 0.86);
+  question.methods.resize(1);
+  const SuggestRun easgd = run_of(method_of("easgd", ExchangePattern::kHiddenSums, 16), {10, 10, 10, 10}, 11, 2);
+  for (const auto& [alpha, accuracy] : {std::pair("0.05", 0.84), {"0.2", 0.87}, {"0.9", 0.30}}) {
+    question.methods.push_back(method_of("easgd", ExchangePattern::kHiddenSums, 16));
+    question.methods.back().options = {{"alpha", alpha}};
+    question.runs.push_back(with_alpha(easgd, alpha, accuracy));
+  }
+  question.runs[2].record.settings["lr"] = "0.05";
+  const Suggestion suggestion = suggest(question);
+  ASSERT_TRUE(suggestion.chosen);
+  EXPECT_EQ(name_of(suggestion.chosen->method), "easgd, tau 16, alpha 0.2");
+  EXPECT_EQ(suggestion.rate.lr, "0.05") << "not that of the run that is planned from";
+  EXPECT_NE(suggestion.trials[3].why_not, "") << "of alpha 0.9 alone";
+}
+
+TEST(Suggest, counts_no_run_of_another_batch) {
+  SuggestQuestion question = question_of_four();
+  const SuggestRun other = local_sgd_of_four(12);
+  for (SuggestRun& run : question.runs) run.record.settings["batch"] = "32";
+  set_end(question.runs[0], 0.86);
+  set_end(question.runs.emplace_back(other), 0.86);
+  question.runs.back().record.settings["batch"] = "32";
+  set_end(question.runs.emplace_back(other), 0.50);
+  question.runs.back().record.settings["batch"] = "512";
+  EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
+  question.runs.back().record.end = RunEnd::kDiverged;
+  EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
+}
+
 TEST(Suggest, says_if_the_answer_hangs_on_a_network_that_is_assumed) {
   SuggestQuestion question = question_of({10, 10}, 1, 10 * kGigabit, 4);
   question.report.sources.rate = "assumed";

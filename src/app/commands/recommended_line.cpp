@@ -12,6 +12,7 @@
 #include "base/options/quantities.h"
 #include "communicator/support/plugin.h"
 #include "eave/communicator.h"
+#include "report/compare/tuned_options.h"
 #include "report/record/config.h"
 
 namespace eave {
@@ -30,12 +31,21 @@ constexpr std::array kOfThatRun = {"run-dir",         "overwrite",       "resume
 // An imitated network stays if the figures of the network are the run's.
 constexpr std::array kOfNetwork = {"shape-rate", "shape-delay", "shape-jitter"};
 
+// tau, if the method has one, and the options of a run that are advised with it.
+Settings values_of(const PlanMethod& method) {
+  Settings values;
+  if (has_period(method)) values.emplace_back("tau", std::to_string(method.tau));
+  values.insert(values.end(), method.options.begin(), method.options.end());
+  return values;
+}
+
 class TrainWords {
  public:
   TrainWords(const SuggestQuestion& question, const Suggestion& suggestion)
       : question_(question),
         suggestion_(suggestion),
-        settings_(question.runs[question.basis].record.settings),
+        run_(repeated_run(question, suggestion)),
+        settings_(run_.record.settings),
         line_(train_command_line()) {
     for (const char* name : kOfThatRun) left_out_.insert(name);
     left_out_.insert(changed_plugin_option().name);
@@ -46,6 +56,8 @@ class TrainWords {
     for (const auto& [name, unused] : declared.entries()) left_out_.insert(name);
     if (!suggestion.rate.keeps_scaling) left_out_.insert("lr-scaling");
     if (setting_in(settings_, "batch-means") == "total") left_out_.insert({"batch", "batch-means"});
+    left_out_.insert({"tau", "beta"});
+    for (const TunedOption& option : tuned_options()) left_out_.insert(option.name);
     if (method() != setting_in(settings_, "communicator")) leave_out_options_of_method();
     const auto is_of_plugin = [](const PlanMethod& each) { return plugin_of(each.name) != nullptr; };
     if (!plugin_of(method()) && std::ranges::none_of(suggestion.to_compare, is_of_plugin)) left_out_.insert("plugin");
@@ -56,7 +68,8 @@ class TrainWords {
   // The words after `eave train`.
   Words make() const {
     Words words = {"--communicator", method()};
-    if (suggestion_.chosen && has_option("tau")) append(words, "tau", std::to_string(suggestion_.chosen->method.tau));
+    if (suggestion_.chosen)
+      for (const auto& [name, text] : values_of(suggestion_.chosen->method)) append(words, name, text);
     append(words, settings_of_training());
     if (!suggestion_.rate.lr.empty()) append(words, "lr", suggestion_.rate.lr);
     if (is_threads() && suggestion_.ranks > 1) {
@@ -75,13 +88,12 @@ class TrainWords {
     for (const CommandLine::Group& group : line_.groups()) {
       for (const OptionSpec& option : group.options) {
         const std::string text = option.name == "epochs" ? epochs() : setting_in(settings_, option.name);
-        const bool is_wanted = !text.empty() && !left_out_.contains(option.name) && option.name != "tau";
+        const bool is_wanted = !text.empty() && !left_out_.contains(option.name);
         const std::string& usual = defaults.given(option.name) ? option.default_text : defaults.entry(option.name).text;
         if (is_wanted && !is_same_value(text, usual)) append(words, option.name, text);
       }
     }
-    if (left_out_.contains("batch"))
-      append(words, "batch", number_text(question_.runs[question_.basis].plan->basis.samples_per_step));
+    if (left_out_.contains("batch")) append(words, "batch", number_text(run_.plan->basis.samples_per_step));
     return words;
   }
 
@@ -101,16 +113,11 @@ class TrainWords {
   std::string epochs() const {
     const auto budget = budget_without_epochs(settings_);
     if (!budget) return setting_in(settings_, "epochs");
-    const std::int64_t samples = question_.runs[question_.basis].record.train_samples;
+    const std::int64_t samples = run_.record.train_samples;
     const bool are_tokens = budget->first == "max-tokens";
     if ((budget->first != "max-samples" && !are_tokens) || samples == 0) return "";
-    const std::int64_t of_sample = are_tokens ? question_.runs[question_.basis].record.tokens_per_sample : 1;
+    const std::int64_t of_sample = are_tokens ? run_.record.tokens_per_sample : 1;
     return number_text(number_in(settings_, budget->first) / static_cast<double>(samples * of_sample));
-  }
-
-  bool has_option(const std::string& name) const {
-    const CommunicatorKind& kind = find_kind(communicator_kinds(), method());
-    return std::ranges::find(kind.options, name, &OptionSpec::name) != kind.options.end();
   }
 
   // The options of the run's method, unless the advised one has them too, which then has its own defaults.
@@ -145,6 +152,7 @@ class TrainWords {
 
   const SuggestQuestion& question_;
   const Suggestion& suggestion_;
+  const SuggestRun& run_;
   const std::map<std::string, std::string>& settings_;
   const CommandLine line_;
   std::set<std::string> left_out_;
@@ -182,8 +190,12 @@ Words words_of_program(const SuggestQuestion& question) {
 
 // The call that opens an averager of this method.
 std::string opening_of(const PlanMethod& method, const SuggestQuestion& question) {
-  const std::string tau = name_of(method) == method.name ? "" : "tau=" + std::to_string(method.tau);
-  const std::string more = tau.empty() ? "" : (is_of_python(question) ? ", " : " ") + tau;
+  std::string more;
+  for (const auto& [name, text] : values_of(method)) {
+    std::string word = name;
+    if (is_of_python(question)) std::ranges::replace(word, '-', '_');
+    more += (is_of_python(question) ? ", " : " ") + word + "=" + text;
+  }
   if (!is_of_python(question)) return "eave_open(\"communicator=" + method.name + more + "\", ...)";
   const std::map<std::string, std::string>& settings = question.runs[question.basis].record.settings;
   const bool has_vectors = settings.contains("python") && !settings.contains("pytorch");
@@ -230,9 +242,10 @@ std::string comparison_line(const SuggestQuestion& question, const Suggestion& s
   // eave compare starts scripts of Python only.
   if (suggestion.to_compare.empty() || (!program.empty() && !is_of_python(question))) return "";
   std::string methods;
-  for (const PlanMethod& method : suggestion.to_compare)
-    methods += (methods.empty() ? "" : ",") + method.name +
-               (name_of(method) == method.name ? "" : ":tau=" + std::to_string(method.tau));
+  for (const PlanMethod& method : suggestion.to_compare) {
+    methods += (methods.empty() ? "" : ",") + method.name;
+    for (const auto& [name, text] : values_of(method)) methods += ":" + name + "=" + text;
+  }
   const std::string ranks = std::to_string(suggestion.ranks);
   Words words = {"eave", "compare"};
   if (!program.empty()) words.insert(words.end(), {"--program", "python3 " + program});

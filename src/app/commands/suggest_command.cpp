@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "app/commands/planned_network.h"
 #include "app/commands/suggest_parts.h"
@@ -69,7 +72,21 @@ SuggestRequest read_suggest_request(const CommandLine& line, const std::vector<s
   return request;
 }
 
-// The methods with each tau that may be advised, and with those of the runs.
+// The values of tau that may be advised, and what the runs of this method had: tau with other options.
+std::set<std::pair<std::int64_t, std::map<std::string, std::string>>> variants_of(const std::string& name, bool has_tau,
+                                                                                  const std::vector<SuggestRun>& runs) {
+  std::set<std::pair<std::int64_t, std::map<std::string, std::string>>> variants;
+  for (const std::int64_t tau : kPeriods) variants.insert({has_tau ? tau : 1, {}});
+  for (const SuggestRun& run : runs) {
+    if (setting_in(run.record.settings, "communicator") != name) continue;
+    const double tau = number_in(run.record.settings, "tau");
+    if (!has_tau) variants.insert({1, run.options});
+    if (has_tau && tau >= 1 && tau <= (1 << 20)) variants.insert({static_cast<std::int64_t>(tau), run.options});
+  }
+  return variants;
+}
+
+// The methods with each tau that may be advised, and with the taus and options of the runs.
 std::vector<PlanMethod> methods_to_try(const std::vector<std::string>& names, const std::vector<SuggestRun>& runs) {
   std::vector<PlanMethod> methods;
   for (const std::string& name : names) {
@@ -77,19 +94,10 @@ std::vector<PlanMethod> methods_to_try(const std::vector<std::string>& names, co
     const PlanMethod method{.name = name, .pattern = kind.traits.exchanges};
     const bool has_tau = method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone &&
                          std::ranges::find(kind.options, "tau", &OptionSpec::name) != kind.options.end();
-    std::vector<std::int64_t> taus = {1};
-    if (has_tau) taus.assign(kPeriods.begin(), kPeriods.end());
-    for (const SuggestRun& run : runs) {
-      const double tau = number_in(run.record.settings, "tau");
-      if (has_tau && setting_in(run.record.settings, "communicator") == name && tau >= 1 && tau <= (1 << 20))
-        taus.push_back(static_cast<std::int64_t>(tau));
-    }
-    std::ranges::sort(taus);
-    const auto repeated = std::ranges::unique(taus);
-    taus.erase(repeated.begin(), repeated.end());
-    for (const std::int64_t tau : taus) {
+    for (const auto& [tau, options] : variants_of(name, has_tau, runs)) {
       methods.push_back(method);
       methods.back().tau = tau;
+      methods.back().options = options;
       methods.back().global_tau = 10 * tau;
       methods.back().hiding_steps = 1;
     }

@@ -3,7 +3,9 @@
 
 #include "app/commands/planned_network.h"
 #include "app/commands/suggest_parts.h"
+#include "base/options/quantities.h"
 #include "eave/check.h"
+#include "report/compare/tuned_options.h"
 #include "report/read/run_reader.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
@@ -13,6 +15,27 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The default of a method's option; "" if it has none.
+std::string default_of(const std::string& communicator, const std::string& option) {
+  const CommunicatorKind* const kind = find_method(communicator);
+  if (kind == nullptr) return "";
+  const auto found = std::ranges::find(kind->options, option, &OptionSpec::name);
+  return found == kind->options.end() ? "" : found->default_text;
+}
+
+// What a person tunes beside tau, where it differs from its default.
+std::map<std::string, std::string> options_beside_tau(const std::map<std::string, std::string>& settings) {
+  std::vector<std::string> names = {"beta"};  // gives alpha
+  for (const TunedOption& option : tuned_options()) names.emplace_back(option.name);
+  std::map<std::string, std::string> options;
+  for (const std::string& name : names) {
+    const std::string text = setting_in(settings, name);
+    const bool is_usual = text.empty() || is_same_value(text, default_of(setting_in(settings, "communicator"), name));
+    if (name != "tau" && !is_usual) options[name] = text;
+  }
+  return options;
+}
+
 SuggestRun read_suggest_run(const fs::path& directory) {
   SuggestRun run{directory.string(), {}, std::nullopt};
   try {
@@ -20,6 +43,7 @@ SuggestRun read_suggest_run(const fs::path& directory) {
   } catch (const Error& error) {
     throw error_of_run(directory, error);
   }
+  run.options = options_beside_tau(run.record.settings);
   if (run.record.end == RunEnd::kDiverged) return run;
   run.plan = read_plan_run(directory, exchange_pattern_of);
   return run;

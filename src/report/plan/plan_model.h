@@ -33,6 +33,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,6 +68,8 @@ struct PlanMethod {
   int center_ranks = 0;                  // requests; 0: the center is in shards on all ranks
   // The run's setting with which its ranks waited for each exchange: "--overlap off". Empty if they did not.
   std::string waits_with = "";
+  // Options beside tau that do not change the time of a step, such as alpha, if they differ from their defaults.
+  std::map<std::string, std::string> options = {};
 };
 
 enum class PlanBound { kCompute, kStragglers, kNetwork, kMessages, kCenter };

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/options/number_text.h"
+#include "base/options/quantities.h"
 #include "report/compare/significance.h"
 #include "report/record/config.h"
 #include "report/record/metric.h"
@@ -15,10 +16,13 @@ namespace {
 
 constexpr double kAlikeSamples = 0.02;
 
-bool is_with(const PlanMethod& method, const SuggestRun& run) {
-  if (setting_in(run.record.settings, "communicator") != method.name) return false;
-  const bool has_tau = method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone;
-  return !has_tau || number_in(run.record.settings, "tau") == static_cast<double>(method.tau);
+// Whether the run says something of the method: it had the ranks and the batch in question.
+bool is_with(const SuggestQuestion& question, const PlanMethod& method, const SuggestRun& run) {
+  const auto& ours = question.runs[question.basis].record.settings;
+  const auto is_same = [&](const char* name) {
+    return is_same_value(setting_in(run.record.settings, name), setting_in(ours, name));
+  };
+  return has_method(method, run) && run.record.ranks == question.ranks && is_same("batch") && is_same("batch-means");
 }
 
 bool is_diverged(const SuggestRun& run) { return run.record.end == RunEnd::kDiverged; }
@@ -44,7 +48,7 @@ struct Scores {
 Scores scores_of(const SuggestQuestion& question, const PlanMethod& method, double& samples) {
   std::map<std::string, Scores> by_rate;
   for (const SuggestRun& run : question.runs) {
-    if (!is_with(method, run) || !is_finished(run) || run.record.ranks != question.ranks) continue;
+    if (!is_with(question, method, run) || !is_finished(run)) continue;
     const auto seen = static_cast<double>(run.record.summary->samples);
     if (samples == 0) samples = seen;
     if (std::abs(seen - samples) > kAlikeSamples * samples) continue;
@@ -84,7 +88,7 @@ void judge_divergence(const SuggestQuestion& question, const PlanMethod& method,
                       Quality& quality) {
   std::set<std::string> others;
   for (const SuggestRun& run : question.runs) {
-    if (!is_with(method, run) || !is_diverged(run) || run.record.ranks != question.ranks) continue;
+    if (!is_with(question, method, run) || !is_diverged(run)) continue;
     if (!finished.empty() && rate_in(run) != finished.rate)
       others.insert(rate_in(run));
     else if (quality.why_not.empty())
@@ -101,7 +105,9 @@ void judge_divergence(const SuggestQuestion& question, const PlanMethod& method,
 Quality quality_of(const SuggestQuestion& question, const PlanMethod& method) {
   Quality quality;
   double samples = 0;
-  judge_divergence(question, method, scores_of(question, method, samples), quality);
+  const Scores finished = scores_of(question, method, samples);
+  judge_divergence(question, method, finished, quality);
+  if (!finished.empty()) quality.goodness = goodness(question.runs[question.basis].record.metric, finished.mean());
   samples = 0;
   const Scores reference = scores_of(question, question.methods.front(), samples);
   if (reference.empty()) return quality;

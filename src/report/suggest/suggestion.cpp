@@ -21,10 +21,12 @@ double high(const Trial& trial) {
          std::max(1 + model_error(trial.method.pattern), 1 / (1 + std::min(trial.of_run.error, 0.0)));
 }
 
-// A measurement tells more than a plan; of both the smaller tau keeps replicas nearer to each other.
+// A measurement tells more than a plan; of both the smaller tau keeps replicas nearer to each other. Other options have
+// no part in the speed, so the score decides.
 bool is_rather_advised(const Trial& one, const Trial& other) {
   if (one.is_measured != other.is_measured) return one.is_measured;
-  return one.method.tau < other.method.tau;
+  if (one.method.tau != other.method.tau) return one.method.tau < other.method.tau;
+  return one.goodness && (!other.goodness || *one.goodness > *other.goodness);
 }
 
 // Chooses among the trials of one method those whose exchanges cost little, else the fastest.
@@ -77,17 +79,21 @@ std::string doubt_about_one_rank(const std::vector<Trial>& trials, double alone)
 
 std::vector<Trial> judged_trials(const SuggestQuestion& question) {
   std::vector<Trial> trials = trials_of(question);
-  for (Trial& trial : trials) trial.why_not = quality_of(question, trial.method).why_not;
+  for (Trial& trial : trials) {
+    const Quality quality = quality_of(question, trial.method);
+    trial.why_not = quality.why_not;
+    trial.goodness = quality.goodness;
+  }
   return trials;
 }
 
 RateAdvice rate_of(const SuggestQuestion& question, const Suggestion& suggestion) {
-  const SuggestRun& basis = question.runs[question.basis];
+  const SuggestRun& run = repeated_run(question, suggestion);
   const Quality quality = suggestion.chosen ? quality_of(question, suggestion.chosen->method) : Quality();
   const bool averages = suggestion.chosen && suggestion.chosen->method.pattern == ExchangePattern::kGradientSums;
-  return rate_advice({.settings = basis.record.settings,
-                      .workers_before = basis.plan->workers,
-                      .averaged_before = basis.plan->pattern == ExchangePattern::kGradientSums,
+  return rate_advice({.settings = run.record.settings,
+                      .workers_before = run.plan->workers,
+                      .averaged_before = run.plan->pattern == ExchangePattern::kGradientSums,
                       .workers = suggestion.ranks,
                       .averages = averages,
                       .best_rate = quality.best_rate,
@@ -96,7 +102,18 @@ RateAdvice rate_of(const SuggestQuestion& question, const Suggestion& suggestion
 
 }  // namespace
 
-std::string name_of(const PlanMethod& method) { return title_of(method, 1); }
+std::string name_of(const PlanMethod& method) {
+  std::string name = title_of(method, 1);
+  for (const auto& [option, value] : method.options) name += ", " + option + " " + value;
+  return name;
+}
+
+bool has_period(const PlanMethod& method) { return title_of(method, 1) != method.name; }
+
+const SuggestRun& repeated_run(const SuggestQuestion& question, const Suggestion& suggestion) {
+  const bool is_measured = suggestion.chosen && suggestion.chosen->is_measured;
+  return question.runs[is_measured ? suggestion.chosen->measured_by : question.basis];
+}
 
 Suggestion suggest(const SuggestQuestion& question) {
   Suggestion suggestion;

@@ -9,7 +9,8 @@
 //    the accuracy that rarer averaging may cost. If the plan was too fast about a run that exchanges alike, the gain is
 //    divided by as much.
 // 3. Else the method that trains most samples per second, with the smallest tau of kPeriods whose exchanges cost
-//    kLittleWaiting of a step at most; a tau that a run measured is preferred to those that are planned. If methods
+//    kLittleWaiting of a step at most; a tau that a run measured is preferred to those that are planned, and of runs
+//    that differ in another option, such as alpha, the one with the best score. If methods
 //    cannot be told apart, the first of --communicators is taken: local-sgd, which was first in 6 of the 8 cases there.
 //
 // A method that the runs speak against (quality_of) is not advised.
@@ -79,8 +80,12 @@ struct Suggestion {
 
 Suggestion suggest(const SuggestQuestion& question);
 
-// "local-sgd, tau 16"
+// "local-sgd, tau 16", "easgd, tau 16, alpha 0.3"
 std::string name_of(const PlanMethod& method);
+bool has_period(const PlanMethod& method);  // a tau
+
+// The run that a suggestion repeats: the one that measured what is chosen, else the one that is planned from.
+const SuggestRun& repeated_run(const SuggestQuestion& question, const Suggestion& suggestion);
 
 // The sentences of a suggestion. The reasons are at most three. `other` is the best method besides allreduce, or
 // nullptr.
@@ -105,8 +110,8 @@ struct SuggestedCommands {
 // suggestion_json returns
 //
 //   {"format": 1, "answer": "one-rank", "allreduce" or "method", "ranks", "communicator", "tau": if the method has one,
-//    "command", "averager": of a program of one's own, else "", "learning_rate": {"lr", "sentence"}, "reasons",
-//    "unknown", "settled_by": the command of a comparison, or "",
+//    "options": {"alpha": "0.3"} if there are any, "command", "averager": of a program of one's own, else "",
+//    "learning_rate": {"lr", "sentence"}, "reasons", "unknown", "settled_by": the command of a comparison, or "",
 //    "trials": [{"communicator", "tau", "samples_per_second", "speed": against one rank, "step_seconds",
 //      "waiting_share", "error", "source", "why_not"}]}
 std::string suggestion_text(const Suggestion& suggestion, const SuggestedCommands& commands);

@@ -11,8 +11,6 @@ namespace {
 
 using Answer = Suggestion::Answer;
 
-bool has_period(const PlanMethod& method) { return name_of(method) != method.name; }
-
 // Whether a method would gain that the runs speak against.
 bool is_refused_gain(const Suggestion& suggestion) {
   return std::ranges::any_of(suggestion.trials, [&](const Trial& trial) {
@@ -47,9 +45,14 @@ const char* word_of(Answer answer) {
   return answer == Answer::kOneRank ? "one-rank" : answer == Answer::kAllreduce ? "allreduce" : "method";
 }
 
+void put_options(const PlanMethod& method, Json& object) {
+  if (has_period(method)) object["tau"] = method.tau;
+  if (!method.options.empty()) object["options"] = method.options;
+}
+
 Json to_json(const Trial& trial, double alone) {
   Json object = {{"communicator", trial.method.name}};
-  if (has_period(trial.method)) object["tau"] = trial.method.tau;
+  put_options(trial.method, object);
   object.update({{"samples_per_second", trial.samples_per_second},
                  {"speed", trial.samples_per_second / alone},
                  {"step_seconds", trial.step_seconds},
@@ -83,7 +86,7 @@ std::string suggestion_json(const Suggestion& suggestion, const SuggestedCommand
                  {"answer", word_of(suggestion.answer)},
                  {"ranks", suggestion.ranks},
                  {"communicator", suggestion.chosen ? suggestion.chosen->method.name : "none"}};
-  if (suggestion.chosen && has_period(suggestion.chosen->method)) object["tau"] = suggestion.chosen->method.tau;
+  if (suggestion.chosen) put_options(suggestion.chosen->method, object);
   object.update({{"command", commands.command},
                  {"averager", commands.averager},
                  {"learning_rate", {{"lr", suggestion.rate.lr}, {"sentence", suggestion.rate.sentence}}},

@@ -11,10 +11,6 @@
 namespace eave {
 namespace {
 
-bool has_tau(const PlanMethod& method) {
-  return method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone;
-}
-
 bool shares_settings(const SuggestRun& a, const SuggestRun& b) {
   for (const char* name : {"shape-rate", "shape-delay", "shape-compute", "slow-rank", "compression"}) {
     if (setting_in(a.record.settings, name) != setting_in(b.record.settings, name)) return false;
@@ -33,11 +29,6 @@ double measured_rate(const SuggestRun& run) {
   const StepPoint &first = steps[std::min(steps.size() - 2, steps.size() / 20)], &last = steps.back();
   const double seconds = last.seconds - first.seconds, count = last.step - first.step;
   return seconds > 0 ? run.plan->workers * run.plan->basis.samples_per_step * count / seconds : 0;
-}
-
-bool has_method(const PlanMethod& method, const SuggestRun& run) {
-  if (!run.plan || run.plan->communicator != method.name) return false;
-  return !has_tau(method) || number_in(run.record.settings, "tau") == static_cast<double>(method.tau);
 }
 
 bool is_near(double a, double b) { return std::abs(a - b) <= 1e-9 * std::abs(a); }
@@ -63,7 +54,8 @@ bool is_measurement(const SuggestRun& run, const SuggestQuestion& question) {
 const SuggestRun* run_of(const SuggestQuestion& question, const PlanMethod& method) {
   const SuggestRun* found = nullptr;
   for (const SuggestRun& run : question.runs) {
-    if (!has_method(method, run) || run.plan->ranks != question.ranks || !is_measurement(run, question)) continue;
+    if (!run.plan || !has_method(method, run) || run.plan->ranks != question.ranks || !is_measurement(run, question))
+      continue;
     if (!found || run.plan->steps > found->plan->steps) found = &run;
   }
   return found;
@@ -134,6 +126,12 @@ void put_in(const SuggestRun& run, Trial& trial) {
 
 }  // namespace
 
+bool has_method(const PlanMethod& method, const SuggestRun& run) {
+  if (setting_in(run.record.settings, "communicator") != method.name || run.options != method.options) return false;
+  const bool has_tau = method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone;
+  return !has_tau || number_in(run.record.settings, "tau") == static_cast<double>(method.tau);
+}
+
 PlanError worst_plan(const SuggestQuestion& question) { return worst_of(errors_of(question)); }
 
 std::vector<Trial> trials_of(const SuggestQuestion& question) {
@@ -141,7 +139,10 @@ std::vector<Trial> trials_of(const SuggestQuestion& question) {
   std::vector<Trial> trials;
   for (const PlanMethod& method : question.methods) {
     Trial& trial = trials.emplace_back(planned(question, method, errors));
-    if (const SuggestRun* const run = run_of(question, method)) put_in(*run, trial);
+    const SuggestRun* const run = run_of(question, method);
+    if (run == nullptr) continue;
+    put_in(*run, trial);
+    trial.measured_by = static_cast<std::size_t>(run - question.runs.data());
   }
   return trials;
 }

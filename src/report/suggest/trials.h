@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,8 @@ namespace eave {
 struct SuggestRun {
   std::string name;  // its directory
   RunRecord record;
-  std::optional<PlanRun> plan;  // nothing if it diverged or failed
+  std::optional<PlanRun> plan;                      // nothing if it diverged or failed
+  std::map<std::string, std::string> options = {};  // of its method, as PlanMethod::options
 };
 
 // How far a plan is from a run: planned / measured - 1, in samples per second.
@@ -25,7 +27,10 @@ struct PlanError {
   std::string run;  // its directory
 };
 
-// One method with one tau.
+// Whether the run had this method: its tau, if it has one, and its options.
+bool has_method(const PlanMethod& method, const SuggestRun& run);
+
+// One method with one tau and one value of each option.
 struct Trial {
   PlanMethod method = {};
   double samples_per_second = 0;  // of all ranks
@@ -36,6 +41,9 @@ struct Trial {
   PlanError of_run = {};        // the run whose plan tells most about this one; the error is 0 if none does
   std::string source = "";      // "planned from runs/a", "measured by runs/b"
   bool is_measured = false;
+  std::size_t measured_by = 0;  // the index of that run
+  // The method's score in its runs, larger is better; nothing if it has none.
+  std::optional<double> goodness = {};
   std::string why_not = "";  // what in the runs speaks against it; "" if nothing does
 
   double waiting_share() const { return straggling_share + exchange_share; }
@@ -82,14 +90,16 @@ struct Quality {
   std::string sentence;   // "local-sgd, tau 16: 86.10 % …, allreduce: 86.02 % …"; "" if not known
   std::string why_not;    // the reason not to advise the method; "" if there is none
   bool is_one_seed_each = false;
-  std::string best_rate;  // the best learning rate of the method's runs, if they tried several; else ""
+  std::optional<double> goodness = {};  // the mean score at the best rate, larger is better
+  std::string best_rate;                // the best learning rate of the method's runs, if they tried several; else ""
   std::vector<std::string> diverged_rates;  // other rates at which a run of the method diverged, ascending
 };
 
-// Compares finished runs of the method (with its tau) with those of allreduce, among runs of as many ranks that saw
-// equally many samples. A method is spoken against if its runs ended below those of allreduce by more than a point (one
-// hundredth of another metric), unless several seeds of both leave it open. It is also spoken against if a run of it
-// with the ranks in question diverged at its best rate, or at any rate if none of these runs finished.
+// Compares finished runs of the method (with its tau and options) with those of allreduce, among runs of as many ranks
+// that saw equally many samples in batches of the size in question. A method is spoken against if its runs ended below
+// those of allreduce by more than a point (one hundredth of another metric), unless several seeds of both leave it
+// open. It is also spoken against if a run of it with the ranks in question diverged at its best rate, or at any rate
+// if none of these runs finished.
 Quality quality_of(const SuggestQuestion& question, const PlanMethod& method);
 
 }  // namespace eave

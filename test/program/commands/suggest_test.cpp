@@ -186,6 +186,21 @@ TEST(SuggestProgram, takes_the_network_from_a_table_of_bench_comm) {
   expect_end(64, place.eave("suggest run --bench-comm table --network-rate 1gbit"), {"contradicts --bench-comm"});
 }
 
+// The runs of one tau differ in alpha; the default of alpha was not tried.
+TEST(SuggestProgram, advises_options_that_a_run_had) {
+  const Place place;
+  make_run(place, "runs/a", {.ranks = 4, .exchange_ms = 20, .parameters = 500'000});
+  make_run(place, "runs/b",
+           {.communicator = "easgd",
+            .ranks = 4,
+            .parameters = 500'000,
+            .settings = {{"tau", "4"}, {"alpha", "0.07"}, {"lr", "0.03"}}});
+  const auto answer = answer_of(place, "runs --communicators easgd");
+  EXPECT_EQ(answer.at("options").at("alpha"), "0.07");
+  const std::string command = answer.at("command");
+  expect_parts(command, {"--communicator easgd --tau 4 --alpha 0.07 ", "--lr 0.03"});
+}
+
 // The advised command trains, as it stands.
 TEST(SuggestProgram, gives_a_command_that_trains) {
   const Place place;
