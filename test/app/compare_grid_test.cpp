@@ -102,6 +102,11 @@ TEST(Grid, refuses_what_makes_no_comparison) {
       {"--communicators", "easgd:tau"},
       {"--communicators", "easgd,,none"},
       {"--communicators", "easgd:seed=2"},
+      {"--communicators", "easgd:transport=threads"},
+      {"--communicators", "easgd:config=train.ini"},
+      {"--communicators", "easgd:print-config=on"},
+      {"--communicators", "easgd:checkpoint=on"},
+      {"--communicators", "easgd:keep=2"},
       {"--communicators", "easgd,easgd"},
       {"--seed", "3"},
       {"--run-dir", "x"},
@@ -164,6 +169,20 @@ TEST(Grid, names_the_item_that_is_wrong_and_the_word_that_is_near) {
       {{"--budget", "time=0s"}, "expected more than 0"}};
   for (const auto& [words, says] : cases)
     EXPECT_NE(refused_grid(words).find(says), std::string::npos) << refused_grid(words);
+}
+
+// The words of a method come after those of the budget, so it would win.
+TEST(Grid, refuses_a_length_of_one_method_beside_a_budget) {
+  for (const std::string length : {"epochs=5", "max-samples=9", "max-steps=2", "stop-after-time=1s"}) {
+    const std::vector<std::string> words = {"--communicators", "easgd:" + length};
+    EXPECT_EQ(refused_grid(words), "accepted");
+    for (const char* budget : {"epochs=2", "samples=1000"}) {
+      std::vector<std::string> both = words;
+      both.insert(both.end(), {"--budget", budget});
+      EXPECT_NE(refused_grid(both).find("contradicts " + length + " of easgd"), std::string::npos)
+          << refused_grid(both);
+    }
+  }
 }
 
 TEST(Widening, goes_out_by_the_ratio_to_the_neighbour) {

@@ -10,6 +10,7 @@
 #include "app/compare/compare_grid.h"
 #include "app/compare/compare_output.h"
 #include "app/compare/compare_runs.h"
+#include "app/compare/compare_sources.h"
 #include "app/compare/program_runs.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
@@ -17,6 +18,7 @@
 #include "app/main/plugins.h"
 #include "app/main/rank_consistency.h"
 #include "app/options/option_sources.h"
+#include "app/options/shared_options.h"
 #include "app/run/run_settings.h"
 #include "base/files/directory_lock.h"
 #include "base/options/option_values.h"
@@ -45,9 +47,16 @@ CommandLine compare_command_line() {
 
 namespace {
 
+std::set<std::string> names_of(const std::vector<OptionSpec>& options) {
+  std::set<std::string> names;
+  for (const OptionSpec& option : options) names.insert(option.name);
+  return names;
+}
+
 struct CompareRequest {
   OptionValues own;
   Settings of_train;
+  std::string share = kUsualShare;  // --validation-share of runs from which a rate is chosen
   std::string transport = "auto";
   int threads = 0;
 };
@@ -60,6 +69,17 @@ std::string setting(const Settings& settings, const std::string& name, const std
   return value;
 }
 
+// Takes what --config and the environment say, and refuses unknown options. Sets where ranks meet.
+void read_other_sources(const CommandLine& train_line, const char* const* environment, CompareRequest& comparison) {
+  std::vector<std::string> words;
+  for (const auto& [name, text] : comparison.of_train) words.push_back("--" + name + "=" + text);
+  const std::vector<const char*> of_runs = environment_without(environment, names_of(compare_options()));
+  const OptionValues given = train_line.read(words, of_runs.data());
+  take_other_sources(given, comparison.own, comparison.of_train);
+  if (given.has("validation-share")) comparison.share = given.text("validation-share");
+  ranks_in_process(given);
+}
+
 CompareRequest read_comparison(const CommandLine& line, const std::vector<std::string>& words,
                                const char* const* environment) {
   const ComparedWords parted = split_words(words);
@@ -68,16 +88,11 @@ CompareRequest read_comparison(const CommandLine& line, const std::vector<std::s
   for (const char* name : {"launcher", "limit-silence"})
     if (comparison.own.given(name)) refuse_option(comparison.own, name, "has no effect without --program");
   refuse_page_words_of_part(comparison.own);
-  comparison.transport = setting(parted.of_train, "transport", "auto");
+  read_other_sources(train_command_line(), environment, comparison);
+  comparison.transport = setting(comparison.of_train, "transport", "auto");
   refuse_launcher(comparison.transport);
   if (starts_ranks(comparison.transport)) comparison.threads = std::max(most_ranks(comparison.own), 2);
   return comparison;
-}
-
-std::set<std::string> names_of(const std::vector<OptionSpec>& options) {
-  std::set<std::string> names;
-  for (const OptionSpec& option : options) names.insert(option.name);
-  return names;
 }
 
 RankSettings settings_of_rank(const CompareRequest& comparison) {
@@ -121,7 +136,7 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
   });
   Grid grid;
   agree(job, [&] {
-    grid = read_grid(own, comparison.of_train, job.size());
+    grid = read_grid(own, comparison.of_train, job.size(), comparison.share);
     keep_part(grid, own);
   });
   CompareRuns runs(job, train_line, grid, environment, output, budget_of(own), own.text("side-by-side") == "auto");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,9 +82,16 @@ ComparedWords split_words(const std::vector<std::string>& words);
 // worker on the whole test set would take longer than many a short training.
 std::vector<std::string> words_of_evaluations(const OptionValues& of_run);
 
-// Makes the grid for a job of `ranks_of_job` ranks. Every comparison contains one rank alone, and `allreduce`. Throws
+inline constexpr const char* kUsualShare = "0.1";  // of the training set, held out to choose learning rates
+// Makes the grid for a job of `ranks_of_job` ranks. Every comparison contains one rank alone, and `allreduce`.
+// `share`: --validation-share of runs from which a learning rate is chosen, unless `of_train` has it. Throws
 // Error(kUsage).
-Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_job);
+Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_job,
+               const std::string& share = kUsualShare);
+// The options of eave train that end a run: "epochs", "max-steps", ….
+const std::set<std::string>& options_of_length();
+// Those of checkpoints, which a comparison does not save.
+const std::set<std::string>& options_of_checkpoints();
 // --budget without blanks, "time=60s"; "" if it is not given. Throws Error(kUsage).
 std::string budget_of(const OptionValues& own);
 // If --budget is given, no other option may end a run, wherever that option comes from. Throws Error(kUsage).

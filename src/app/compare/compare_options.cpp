@@ -29,6 +29,14 @@ const std::set<std::string>& grid_options() {
   return kOptions;
 }
 
+// Options that a method cannot have for itself.
+bool is_of_all_methods(const std::string& option) {
+  static const std::set<std::string> kOptions = {
+      "allow-changed-plugin", "batch",        "checkpoint", "config",   "extend-schedule", "meet",
+      "meet-limit",           "print-config", "ranks",      "transport"};
+  return grid_options().contains(option) || kOptions.contains(option) || options_of_checkpoints().contains(option);
+}
+
 Method read_method(const std::string& text, const OptionValues& values) {
   const std::vector<std::string> parts = parts_of(text, ':', values, "communicators");
   Method method{parts.front(), {}};
@@ -45,7 +53,7 @@ Method read_method(const std::string& text, const OptionValues& values) {
     if (name.empty() || value.empty()) {
       refuse_option(values, "communicators", "'" + parts[i] + "': expected option=value, as in easgd:tau=10:alpha=0.1");
     }
-    if (grid_options().contains(name) || name == "ranks" || name == "batch") {
+    if (is_of_all_methods(name)) {
       refuse_option(values, "communicators", "'" + parts[i] + "': --" + name + " is the same for all methods");
     }
     if (has_setting(method.options, name))
@@ -81,6 +89,16 @@ std::vector<Method> methods_in(const OptionValues& own) {
   if (std::ranges::find(methods, "allreduce", &Method::communicator) == methods.end())
     methods.insert(methods.begin(), Method{"allreduce", {}});
   return methods;
+}
+
+void refuse_own_length(const Method& method, const OptionValues& own) {
+  if (!own.has("budget")) return;
+  for (const auto& [name, value] : method.options) {
+    if (options_of_length().contains(name))
+      refuse_option(own, "budget",
+                    "contradicts " + name + "=" + value + " of " + method.communicator +
+                        ": a budget is the same for all methods; give one");
+  }
 }
 
 bool sends_nothing(const Method& method) {
@@ -172,6 +190,18 @@ void refuse_same_rates(const OptionValues& own) {
 }
 
 }  // namespace
+
+const std::set<std::string>& options_of_length() {
+  static const std::set<std::string> kOptions = {"epochs",     "max-steps",       "max-samples",
+                                                 "max-tokens", "stop-after-time", "stop-after-bytes"};
+  return kOptions;
+}
+
+const std::set<std::string>& options_of_checkpoints() {
+  static const std::set<std::string> kOptions = {"checkpoint-dir", "checkpoint-every", "keep", "keep-every",
+                                                 "require-checkpoint"};
+  return kOptions;
+}
 
 std::string budget_of(const OptionValues& own) {
   const Budget budget = read_budget(own);
@@ -274,7 +304,7 @@ int most_ranks(const OptionValues& own) {
   return own.has("ranks") ? std::ranges::max(integers_of(own, "ranks", 1, kMostRanks)) : 0;
 }
 
-Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_job) {
+Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_job, const std::string& share) {
   for (const auto& [name, unused] : of_train) {
     if (name == "extend-schedule" || name == "allow-changed-plugin") {
       throw Error(ExitCode::kUsage, "--" + name + " has no effect: a comparison begins each of its runs anew");
@@ -308,6 +338,7 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
         if (is_by_bytes && sends_nothing(method))
           refuse_option(own, "budget",
                         "would never end with the communicator " + method.communicator + ", which sends nothing");
+        refuse_own_length(method, own);
         const std::string rate = take_rate(method);
         grid.groups.push_back({method, ranks, batch, rate.empty() ? rates : std::vector<std::string>{rate}});
       }
@@ -321,7 +352,7 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
                   "has no effect: give two learning rates or more, as in --lr 0.03,0.1, or two values of a method's "
                   "option, as in --communicators easgd:tau=4,easgd:tau=16");
   if ((grid.tunes() || varies) && !has_setting(of_train, "validation-share"))
-    grid.settings.emplace_back("validation-share", "0.1");
+    grid.settings.emplace_back("validation-share", share);
   return grid;
 }
 

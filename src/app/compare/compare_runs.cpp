@@ -10,14 +10,18 @@
 #include "app/main/launch.h"
 #include "app/main/plugins.h"
 #include "app/main/rank_consistency.h"
+#include "app/options/method_checks.h"
 #include "app/options/training_plan.h"
 #include "app/resume/checkpoint_location.h"
+#include "app/resume/resumption.h"
 #include "app/run/run_settings.h"
 #include "app/run/training_run.h"
 #include "base/host.h"
+#include "base/options/option_values.h"
 #include "base/printable.h"
 #include "eave/agreement.h"
 #include "eave/communicator.h"
+#include "eave/device.h"
 #include "eave/optimizer.h"
 #include "report/read/run_reader.h"
 #include "report/record/config.h"
@@ -41,17 +45,27 @@ class FirstOf final : public ForwardingTransport {
   const int ranks_;
 };
 
+// Makes the optimizer for a vector, which shows what it refuses.
+void check_optimizer(const OptionValues& values) {
+  constexpr std::int64_t kSize = 64;
+  TensorInfo vector;
+  vector.size = kSize;
+  vector.shape = {kSize};
+  find_kind(optimizer_kinds(), values.text("optimizer")).make({values, kSize, cpu_device(), {vector}, nullptr});
+}
+
 // Makes the method as its run will, because only `make` knows which values it takes. It exchanges nothing.
 void check_method(const CommunicatorKind& kind, const OptionValues& values, const Schedule& schedule,
                   Transport& transport, const std::vector<std::string>& hosts) {
   std::vector<std::string> warnings;  // the run gives them again
-  make_communicator(kind, {.transport = transport,
-                           .values = values,
-                           .learning_rate = schedule.learning_rate(0),
-                           .warnings = warnings,
-                           .seed = static_cast<std::uint64_t>(values.seed("seed")),
-                           .settings = settings_of_numbers(values),
-                           .hosts = hosts});
+  const auto method = make_communicator(kind, {.transport = transport,
+                                               .values = values,
+                                               .learning_rate = schedule.learning_rate(0),
+                                               .warnings = warnings,
+                                               .seed = static_cast<std::uint64_t>(values.seed("seed")),
+                                               .settings = settings_of_numbers(values),
+                                               .hosts = hosts});
+  refuse_other_splits(values, *method);
 }
 
 // Checks those options of a run that can be checked before it begins. `hosts`: of its ranks.
@@ -63,6 +77,11 @@ void check_values(const OptionValues& values, Transport& job, const std::vector<
   // which has no effect if the method averages no gradients.
   const Schedule schedule(values, 1 << 20, 1 << 20, kind.traits.averages_gradients ? 1 : 0);
   check_method(kind, values, schedule, first, hosts);
+  check_options_of_method(values, kind.traits, first.size(), workers);
+  if (kind.traits.uses_optimizer) check_optimizer(values);
+  check_rollback(values);
+  real_in(values, "clip-norm", 0, 1e30);
+  values.integer("accumulate", 1, batch_of_rank(values, workers));
   if (values.has("slow-rank")) parse_slow_rank(values.text("slow-rank"), workers);
   values.real("epochs");
   values.real("evaluate-every");
@@ -110,7 +129,9 @@ void require_same_comparison(const std::map<std::string, std::string>& saved,
   // Comparisons from before 2026-11-26 evaluated once an epoch. Their runs are kept.
   if (!saved.contains("evaluations") && mine.contains("evaluations"))
     free.insert({"evaluate-every", "evaluate-workers", "evaluations"});
-  if (!saved.contains(kScriptSetting)) free.insert(kScriptSetting);  // of an older eave
+  // Settings that an older eave did not write.
+  for (const char* name : {kScriptSetting, "transport"})
+    if (!saved.contains(name)) free.insert(name);
   const auto difference = find_difference(saved, mine, free);
   if (!difference) return;
   if (difference->name == kScriptSetting) return require_same_script(difference->saved, difference->mine, place);

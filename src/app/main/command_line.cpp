@@ -117,7 +117,7 @@ OptionValues CommandLine::declared() const {
   return values;
 }
 
-OptionValues CommandLine::parse(const std::vector<std::string>& words, const char* const* environment) const {
+OptionValues CommandLine::read(const std::vector<std::string>& words, const char* const* environment) const {
   OptionValues values = declared();
   const std::vector<Assignment> typed = from_command_line(words, values);
   const std::vector<Assignment> exported = read_environment(environment, values).settings;
@@ -126,6 +126,11 @@ OptionValues CommandLine::parse(const std::vector<std::string>& words, const cha
   if (!config.empty()) assign(values, from_file(path_of_word(config, "--config"), values));
   assign(values, exported);
   assign(values, typed);
+  return values;
+}
+
+OptionValues CommandLine::parse(const std::vector<std::string>& words, const char* const* environment) const {
+  OptionValues values = read(words, environment);
   for (const auto& [name, expand] : expanded_) {
     if (values.given(name)) values.set(name, expand(values.text(name)), values.entry(name).source);
   }

@@ -47,6 +47,9 @@ class CommandLine {
   // that EAVE_* do not concern, because they are settings of a training.
   OptionValues parse(const std::vector<std::string>& words, const char* const* environment = nullptr) const;
 
+  // The options from all places, before parse() compares them with each other.
+  OptionValues read(const std::vector<std::string>& words, const char* const* environment) const;
+
   // One line that names variables EAVE_… that are neither options nor known to belong to other software; "" if there
   // are none.
   std::string warn_of_variables(const char* const* environment) const;

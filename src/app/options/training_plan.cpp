@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "app/options/method_checks.h"
 #include "app/resume/checkpoint_location.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
@@ -78,16 +79,7 @@ void plan_comparison(const OptionValues& values, const CommunicatorTraits& trait
   plan.replica_hash_every = values.integer("replica-hash-every", 0);
   if (const Plugin* plugin = plugin_of(values.text("communicator"))) plan.plugin = name_of(*plugin);
   plan.on_replica_fault = values.text("on-replica-fault") == "repair" ? OnReplicaFault::kRepair : OnReplicaFault::kStop;
-  if (workers == 1) return;
-  for (const char* name : {"replica-hash-every", "on-replica-fault"}) {
-    if (!values.given(name) || (traits.exchanges_together && plan.replica_hash_every > 0)) continue;
-    if (!traits.exchanges_together) {
-      refuse_option(values, name,
-                    "has no effect: eave compares replicas only if all ranks exchange together; leave it out");
-    }
-    if (std::string(name) == "on-replica-fault")
-      refuse_option(values, name, "has no effect: --replica-hash-every is 0");
-  }
+  refuse_useless_replica_checks(values, traits, workers);
 }
 
 void refuse_given(const OptionValues& values, const std::string& name, const std::string& with) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "app/main/machine.h"
+#include "app/options/method_checks.h"
 #include "app/options/training_plan.h"
 #include "app/run/run_settings.h"
 #include "base/host.h"
@@ -79,15 +80,9 @@ void TrainingJob::open_data() {
       augmentation_.crop_height = augmentation_.crop_width = preferred;
     }
   }
-  const std::int64_t batch = values_.integer("batch", 1, std::int64_t{1} << 24);
   const int workers =
       count_workers(find_kind(communicator_kinds(), values_.text("communicator")), values_, transport_.size());
-  const bool is_total = values_.text("batch-means") == "total";
-  if (is_total && batch % workers != 0) {
-    throw Error(ExitCode::kUsage, "--batch " + std::to_string(batch) + " --batch-means total cannot be divided by " +
-                                      count_text(workers, "rank") + " that train; give a multiple");
-  }
-  batch_per_rank_ = is_total ? batch / workers : batch;
+  batch_per_rank_ = batch_of_rank(values_, workers);
   const Sampling sampling = sampling_of(values_.text("sampling"));
   if (sampling == Sampling::kStratified && data_.train->tokens() != nullptr)
     refuse_option(values_, "sampling", "windows of text have no classes whose shares could be kept: leave it out");
@@ -183,9 +178,7 @@ void TrainingJob::plan_stop() {
     refuse_option(values_, "stop-after-time", "expected more than 0, such as 60s");
   if (values_.has("stop-after-bytes") && plan_.stop_after_bytes <= 0)
     refuse_option(values_, "stop-after-bytes", "expected more than 0, such as 10GB");
-  if (values_.has("stop-after-bytes") && traits_.exchanges == ExchangePattern::kNone && transport_.size() > 1)
-    refuse_option(values_, "stop-after-bytes",
-                  "would never end the run: --communicator " + values_.text("communicator") + " sends nothing");
+  refuse_endless_bytes(values_, traits_, transport_.size());
   plan_.ask_every_steps = std::max<std::int64_t>(1, sampler_->steps_per_epoch() / 20);
   for (const char* option : {"stop-at-accuracy", "stop-at-loss"})
     if (values_.has(option)) refuse_useless_stop(option);
@@ -209,19 +202,14 @@ void TrainingJob::refuse_useless_stop(const std::string& stop) const {
     throw Error(ExitCode::kUsage, "--" + stop + " has no effect with --" + option + " " + values_.text(option) +
                                       ": no evaluation comes before the end; evaluate more often");
   }
-  if (values_.flag("average-at-end")) {
-    throw Error(ExitCode::kUsage,
-                "--" + stop + " contradicts --average-at-end: until the end the mean is not evaluated");
-  }
+  refuse_stops_before_average(values_);
 }
 
 double TrainingJob::learning_rate_scale() const {
   if (!traits_.averages_gradients) return 0;
   if (values_.text("batch-means") == "per-rank") return sampler_->ranks();
-  if (values_.text("lr-scaling") == "none") return 1;
-  throw Error(ExitCode::kUsage,
-              "--lr-scaling " + values_.text("lr-scaling") +
-                  " has no effect with --batch-means total: " + "the batch does not grow with the number of ranks");
+  refuse_scaling_of_total_batch(values_, traits_);
+  return 1;
 }
 
 void TrainingJob::build_optimizer() {
@@ -254,12 +242,7 @@ void TrainingJob::plan_drops() {
 }
 
 void TrainingJob::require_drops() const {
-  if (!traits_.resets_to_center) {
-    throw Error(ExitCode::kUsage,
-                "--on-drop reset-to-center has no effect with --communicator " + values_.text("communicator") +
-                    ": its workers cannot restart from the model that it evaluates. These methods can: " +
-                    methods_that_reset());
-  }
+  refuse_useless_reset(values_, traits_);
   if (!schedule_->drops_ever()) {
     throw Error(ExitCode::kUsage, "--on-drop reset-to-center has no effect: the learning rate never drops by a step (" +
                                       schedule_->describe() + "); give --lr-schedule step, with --lr-step-epochs");
@@ -271,14 +254,10 @@ void TrainingJob::build_communicator(const std::vector<std::string>& hosts) {
       find_kind(communicator_kinds(), values_.text("communicator")),
       {transport_, values_, schedule_->learning_rate(0), warnings_, plan_.steps, plan_.first_step, values_.seed("seed"),
        settings_of_numbers(values_), hosts, static_cast<int>(replica_->view().optimizer.size())});
-  if (communicator_->micro_batches() > 0) require_reproducible();
-  if (plan_.passes > 1 && communicator_->micro_batches() > 0)
-    refuse_option(values_, "accumulate",
-                  "with --reproducible, --micro-batches says how a batch is split: leave it out");
+  refuse_other_splits(values_, *communicator_);
+  if (communicator_->micro_batches() > 0) require_deterministic();
   if (plan_.passes > 1 && plan_.statistics == NormStatistics::kRecompute && model_->statistics_size() > 0)
     refuse_option(values_, "accumulate", "contradicts --batch-norm-statistics recompute, which needs whole batches");
-  if (plan_.passes > 1 && communicator_->moments() != nullptr)
-    refuse_option(values_, "accumulate", "contradicts --batch-norm sync, which normalises over the whole batch");
   check_batches_of_norms();
   if (communicator_->moments() == nullptr || replica_->device.kind() == DeviceKind::kCpu) return;
   refuse_option(values_, "batch-norm", "it is computed on the CPU only: leave it out, or give --device cpu");
@@ -292,12 +271,7 @@ void TrainingJob::build_average() {
       refuse_option(values_, "ema-every", "has no effect without --ema-decay");
     return;
   }
-  if (!traits_.exchanges_together && transport_.size() > 1 && !values_.given("ema-every")) {
-    refuse_option(values_, "ema-decay",
-                  "the ranks of --communicator " + values_.text("communicator") +
-                      " do not exchange together, so they wait for each other at each update of the average: say by "
-                      "--ema-every after how many steps that may be, such as 100");
-  }
+  refuse_hidden_waits_for_average(values_, traits_, transport_.size());
   average_ = std::make_unique<ConsensusAverage>(replica_->device, replica_->parameters.size(), decay, every);
   warn_of_young_average();
 }
@@ -315,11 +289,7 @@ void TrainingJob::check_batches_of_norms() {
   if (!warning.empty() && transport_.rank() == 0) warnings_.push_back(warning);
 }
 
-void TrainingJob::require_reproducible() const {
-  const std::string reason = "with --reproducible nothing may depend on the number of ranks: leave it out";
-  if (values_.text("sampling") == "whole") refuse_option(values_, "sampling", reason);
-  if (values_.text("lr-scaling") != "none") refuse_option(values_, "lr-scaling", reason);
-  if (values_.text("batch-norm-statistics") == "recompute") refuse_option(values_, "batch-norm-statistics", reason);
+void TrainingJob::require_deterministic() const {
   if (replica_->device.kind() == DeviceKind::kCpu || values_.flag("deterministic")) return;
   throw Error(ExitCode::kUsage, "--reproducible on a GPU needs --deterministic: give it too");
 }

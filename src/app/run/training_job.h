@@ -101,7 +101,7 @@ class TrainingJob {
   void warn_of_young_average();
   void write_consensus(const OutputPath& path, ConstSlice of_device, const std::vector<float>& statistics);
   void check_batches_of_norms();
-  void require_reproducible() const;
+  void require_deterministic() const;
   double learning_rate_scale() const;
   std::string describe_rate() const;
   std::string describe_decay() const;

@@ -275,6 +275,42 @@ TEST(Compare, takes_its_own_options_from_the_environment_and_train_passes_them_o
   EXPECT_EQ(alone.errors.find("EAVE_"), std::string::npos) << alone.errors;
 }
 
+TEST(Compare, takes_what_an_options_file_says_of_batch_ranks_transport_and_validation) {
+  const Place place;
+  place.write("train.ini", "batch = 16\nranks = 2\ntransport = threads\nvalidation-share = 0.25\n");
+  const std::string words = "compare " + kOfEachRun + "--communicators easgd:tau=2 --seeds 1 --lr 0.01,0.1 ";
+  expect_end(0, place.eave(words + "--output all --config train.ini"));
+  const auto config = json_in(place, "all/easgd-tau-2-p2-b16-lr0.1-seed1/config.json");
+  EXPECT_EQ(config.at("validation-share"), "0.25");
+  EXPECT_EQ(config.at("transport"), "threads");
+  const std::string variables = "EAVE_TRANSPORT=threads EAVE_VALIDATION_SHARE=0.2 EAVE_RANKS=2 ";
+  expect_end(0, place.eave(words + "--output mine --batch 8 --config train.ini", {0, variables}));
+  EXPECT_EQ(json_in(place, "mine/easgd-tau-2-p2-b8-lr0.1-seed1/config.json").at("validation-share"), "0.2");
+}
+
+TEST(Compare, refuses_options_of_train_that_it_would_ignore) {
+  const Place place;
+  const std::string words = grid("--ranks 2 --seeds 1 --transport threads ");
+  for (const std::string option :
+       {"communicator = easgd", "seed = 3", "run-dir = mine", "overwrite = on", "resume = auto", "print-config = on",
+        "checkpoint = on", "allow-changed-plugin = on"}) {
+    const std::string name = option.substr(0, option.find(' '));
+    place.write("train.ini", option + "\n");
+    expect_end(64, place.eave(words + "--config train.ini"), {"--" + name, "(file train.ini)"});
+    EXPECT_FALSE(fs::exists(place.path() / "all")) << option;
+  }
+  expect_end(64, place.eave(words, {0, "EAVE_SEED=3"}), {"--seed 3 (environment EAVE_SEED)"});
+  for (const std::string more : {"--print-config", "--checkpoint on", "--keep 2", "--require-checkpoint off"})
+    expect_end(64, place.eave(words + more), {more.substr(0, more.find(' '))});
+  expect_end(64, place.eave(words + "--meet here:1"), {"--meet"});
+  place.write("train.ini", "max-samples = 9\n");
+  const std::string budget = "compare --communicators easgd --batch 8 --ranks 2 --transport threads --data synthetic ";
+  for (const std::string more : {"samples=100", "epochs=1"})
+    expect_end(64, place.eave(budget + "--config train.ini --budget " + more),
+               {"--budget " + more + " contradicts --max-samples (file train.ini)"});
+  expect_end(64, place.eave(budget + "--budget samples=100", {0, "EAVE_EPOCHS=2"}), {"contradicts --epochs"});
+}
+
 TEST(Compare, refuses_a_directory_of_others) {
   const Place place;
   fs::create_directory(place.path() / "all");
@@ -412,6 +448,27 @@ TEST(Compare, refuses_values_that_a_method_does_not_take_before_the_first_run) {
       EXPECT_EQ(ended.output, "") << method;
       EXPECT_FALSE(fs::exists(place.path() / "all")) << method;
     }
+  }
+}
+
+TEST(Compare, refuses_options_that_do_not_go_with_a_method_before_the_first_run) {
+  const Place place;
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--communicators easgd-async --ema-decay 0.9", "--ema-decay 0.9 (command line): the ranks of"},
+      {"--communicators easgd:batch-means=total --batch 7", "--batch 7 --batch-means total cannot be divided"},
+      {"--communicators gossip --replica-hash-every 5", "--replica-hash-every 5 (command line): has no effect"},
+      {"--communicators easgd:momentum=2", "--momentum 2"},
+      {"--communicators easgd:on-nonfinite=rollback", "--on-nonfinite rollback"},
+      {"--communicators easgd:clip-norm=-1", "--clip-norm -1"},
+      {"--communicators easgd:accumulate=9", "--accumulate 9"},
+      {"--communicators none --stop-after-bytes 1GB", "none sends nothing"},
+      {"--communicators allreduce:lr-scaling=linear:batch-means=total", "has no effect with --batch-means total"},
+      {"--communicators allreduce:on-drop=reset-to-center", "--on-drop reset-to-center has no effect"},
+      {"--communicators allreduce:reproducible=on:micro-batches=4:accumulate=2", "--accumulate 2"}};
+  for (const auto& [more, says] : cases) {
+    const Ended ended = expect_end(64, place.eave(grid("--ranks 2 --seeds 1 --transport threads ") + more), {says});
+    EXPECT_EQ(ended.output, "") << more;
+    EXPECT_FALSE(fs::exists(place.path() / "all")) << more;
   }
 }
 
