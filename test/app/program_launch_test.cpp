@@ -118,6 +118,10 @@ TEST(ProgramGrid, refuses_what_the_program_would_not_obey) {
   expect_parts(refusal({}, {{"momentum", "0.9"}}), {"64 --momentum is an option of eave train"});
   expect_parts(refusal({"--budget", "epochs=3"}), {"expected steps=600 or time=60s"});
   expect_parts(refusal({"--communicators", "easgd:tauu=3"}), {"easgd tauu=3, 2 ranks: ", "did you mean --tau?"});
+  expect_parts(refusal({"--communicators", "easgd:epochs=3"}), {"64 ", "epochs=3 is no option of easgd in a program"});
+  expect_parts(refusal({"--communicators", "easgd:model=lenet"}), {"model=lenet is no option of easgd"});
+  expect_parts(refusal({"--communicators", "gossip:replica-hash-every=5"}), {"--replica-hash-every 5", "no effect"});
+  EXPECT_EQ(refusal({"--communicators", "easgd:compression=top-k:top-k-share=0.1:limit-step=1min:tau=3"}), "accepted");
   expect_parts(refusal({"--lr", "0.1,much"}), {"--lr"});
   expect_parts(refusal({"--side-by-side", "off"}), {"--side-by-side", "has no effect with --program"});
   expect_parts(refusal({"--ranks", "1", "--communicators", "easgd"}), {"give --ranks 2"});

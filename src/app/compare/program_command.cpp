@@ -5,6 +5,7 @@
 
 #include "app/compare/compare_output.h"
 #include "app/compare/program_runs.h"
+#include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "app/options/option_sources.h"
 #include "eave/check.h"
@@ -28,6 +29,22 @@ std::set<std::string> names_apart() {
   for (const char* each : {"communicator", "seed", "lr", "batch", "steps", "seconds"})
     names.insert(std::string("program-") + each);
   return names;
+}
+
+// The library reads these variables, or a program may: they name files and places.
+const std::set<std::string>& variables_of_programs() {
+  static const std::set<std::string> kNames = {"data-dir", "limit-step", "meet", "meet-limit", "plugin", "stage-to"};
+  return kNames;
+}
+
+// A program does not see the options of eave train, by whatever way they are given.
+void refuse_variables_of_train(const char* const* environment) {
+  const std::vector<const char*> others = environment_without(environment, names_apart());
+  for (const Assignment& each : read_environment(others.data(), train_command_line().declared()).settings) {
+    if (variables_of_programs().contains(each.name)) continue;
+    throw Error(ExitCode::kUsage, "--" + each.name + " (" + each.source +
+                                      ") has no effect with --program: it is an option of eave train; unset it");
+  }
 }
 
 void compare(const OptionValues& own, Grid& grid, const char* const* environment) {
@@ -57,6 +74,7 @@ int compare_programs(const CommandLine& line, const std::vector<std::string>& wo
     own = line.parse(parted.own, environment_without(environment, {"program"}).data());
     refuse_page_words_of_part(own);
     grid = read_program_grid(own, parted.of_train);
+    refuse_variables_of_train(environment);
   };
   return run_command_once(words, line.help(), read, [&] {
     const std::vector<const char*> of_runs = environment_without(environment, names_apart());

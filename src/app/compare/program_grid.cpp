@@ -1,11 +1,13 @@
 // The grid of a comparison of --program, and what each of its runs finds in its environment.
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "app/compare/program_runs.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
+#include "app/options/method_checks.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "base/options/quantities.h"
@@ -13,6 +15,7 @@
 #include "eave/check.h"
 #include "eave/communicator.h"
 #include "report/text/terminal.h"
+#include "transport/codecs/codec.h"
 
 namespace eave {
 namespace {
@@ -27,12 +30,38 @@ void refuse_other_options(const OptionValues& own, const Settings& of_train) {
   if (own.given("side-by-side")) refuse_option(own, "side-by-side", "has no effect with --program");
 }
 
+// The options of a method that eave.Averager takes beside those of the method itself.
+const std::set<std::string>& options_of_averager() {
+  static const std::set<std::string> kOptions = [] {
+    std::set<std::string> options = {
+        "compression",      "limit-step",         "momentum",     "nesterov", "on-nonfinite", "nonfinite-limit",
+        "on-replica-fault", "replica-hash-every", "weight-decay", "device",   "gpu",          "plugin"};
+    for (const CodecKind& codec : codec_kinds())
+      for (const OptionSpec& option : codec.options) options.insert(option.name);
+    return options;
+  }();
+  return kOptions;
+}
+
+// Refuses options of eave train that a program would ignore or, in its first run of this method, refuse.
+void refuse_options_of_train(const Method& method) {
+  const CommunicatorKind& kind = find_kind(communicator_kinds(), method.communicator);
+  for (const auto& [name, value] : method.options) {
+    if (options_of_averager().contains(name)) continue;
+    if (std::ranges::find(kind.options, name, &OptionSpec::name) != kind.options.end()) continue;
+    throw Error(ExitCode::kUsage, name + "=" + value + " is no option of " + method.communicator +
+                                      " in a program of your own: put what concerns the program inside --program "
+                                      "\"...\"");
+  }
+}
+
 // Lets train's own command line judge the options of each method.
 void check_methods(const Grid& grid) {
   const CommandLine line = train_command_line();
   const char* const no_environment[] = {nullptr};
   std::vector<CellSettings> cells;
   for (const RunGroup& group : grid.groups) {
+    const CommunicatorKind& kind = find_kind(communicator_kinds(), group.method.communicator);
     Words words = {"--communicator=" + group.method.communicator};
     for (const auto& [name, value] : group.method.options) words.push_back("--" + name + "=" + value);
     try {
@@ -41,9 +70,11 @@ void check_methods(const Grid& grid) {
         if (!rate.empty()) with_rate.push_back("--lr=" + rate);
         const OptionValues values = line.parse(with_rate, no_environment);
         values.real("lr");
+        refuse_options_of_train(group.method);
+        refuse_useless_replica_checks(values, kind.traits, group.ranks);
         cells.push_back({group.label(), group.ranks, line.config_in_force(values)});
         cells.back().in_force["batch"] = group.batch;
-        count_workers(find_kind(communicator_kinds(), group.method.communicator), values, group.ranks);
+        count_workers(kind, values, group.ranks);
       }
     } catch (const Error& error) {
       throw with_front(group.label() + ": ", error, error.code());
