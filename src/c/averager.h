@@ -161,6 +161,7 @@ class Averager {
     bool is_whole = true, is_small = false, any_changed = false;
     std::string where;  // as in AllGradients
   };
+  bool averages_gradients() const;
   Told average(double loss_sum, TensorFlags has_gradient, const GradientParts& parts, bool changed);
   static void refuse_mixture(bool is_mixed);
   void pass_on(Slice part, std::int32_t largest);

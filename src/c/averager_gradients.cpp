@@ -134,7 +134,7 @@ bool Averager::before_update(double loss_sum, TensorFlags has_gradient, const Gr
   enter(Stage::kComputing, Stage::kUpdating, "before_update");
   if (!parts.counts.empty()) require_whole(parts);
   if (sample_count_->is_under_way()) step_.samples_everywhere = sample_count_->wait().samples;
-  averages_ = communicator_->wants_gradients();
+  averages_ = averages_gradients();
   gradient_exchanges_ = averages_ ? 1 : 0;
   const std::vector<std::uint8_t> own(has_gradient.begin(), has_gradient.end());
   Told told = average(loss_sum, has_gradient, parts, step_.samples > 0 && have_changed(parts));
@@ -151,6 +151,10 @@ bool Averager::before_update(double loss_sum, TensorFlags has_gradient, const Gr
   return !is_left_out_ && communicator_->updates(step_);
 }
 
+// A method may average gradients in before_update without taking parts of them earlier, as plug-ins do. A method that
+// averages them in some steps only, such as local-sgd, wants them in these steps.
+bool Averager::averages_gradients() const { return communicator_->wants_gradients() || traits().averages_gradients; }
+
 // Begins the exchange of the gradients that have not been handed over, and waits for the exchange of all.
 Averager::Told Averager::average(double loss_sum, TensorFlags has_gradient, const GradientParts& parts, bool changed) {
   const bool is_shared = averages_ && workers_ > 1;
@@ -163,7 +167,7 @@ Averager::Told Averager::average(double loss_sum, TensorFlags has_gradient, cons
   const bool has_weight = !parts.counts.empty() && told.is_whole && step_.samples > 0;
   if (uses_vector(parts) && !has_weight) weigh_gradients(rest, told.is_whole, averages_ && !tells);
   // All sums of gradients begin before that of the flags, because ranks hand over parts at different times.
-  if (averages_) communicator_->gradient_ready(rest);
+  if (communicator_->wants_gradients()) communicator_->gradient_ready(rest);
   if (is_shared)
     flags_->start({.is_finite = told.is_whole,
                    .is_large = is_large(largest),
@@ -180,7 +184,7 @@ Averager::Told Averager::average(double loss_sum, TensorFlags has_gradient, cons
     require_shares([&] { refuse_shares(all.shares); });
     told.where = std::move(all.where);
     told.any_changed = all.any_changed;
-    told.is_small = tells && !all.any_large && !is_compressed();
+    told.is_small = tells && !all.any_large && !is_compressed() && communicator_->wants_gradients();
   }
   return told;
 }

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "communicator/support/plugin.h"
 #include "eave/agreement.h"
 #include "test/c/averager_loop.h"
 #include "test/c/quadratic_loop.h"
@@ -111,6 +112,46 @@ TEST(Averager, leaves_out_a_step_whose_gradients_lie_apart_and_are_not_finite) {
       }
       averager.finish();
     });
+}
+
+// The plug-in takes no part of the gradients before before_update.
+TEST(Averager, lets_a_plug_in_average_gradients_that_lie_apart) {
+  load_plugin(SIGN_VOTE);
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    const float own = transport.rank() == 0 ? 5.0F : -0.5F;
+    std::vector<float> x(4, 1.0F), vector(4, 0.0F), g = {own, 2, -own, 0};
+    Averager averager(transport, averager_options("sign-vote", {{"vote-scale", "0.5"}}), x, vector);
+    const std::vector<const float*> values = {g.data(), g.data() + 1};
+    const std::vector<std::size_t> counts = {1, 3};
+    std::vector<std::uint8_t> has_gradient = {1, 1};
+    averager.begin_step(0, 0, 0.1);
+    EXPECT_TRUE(averager.before_update(0, has_gradient, {values, counts}));
+    EXPECT_EQ(vector, (std::vector<float>{-0.5F, 0.5F, 0.5F, 0}));
+    EXPECT_EQ(averager.gradient_exchanges(), 1);
+    averager.after_update();
+    averager.finish();
+  });
+}
+
+TEST(Averager, leaves_out_a_step_of_a_plug_in_on_all_ranks) {
+  load_plugin(SIGN_VOTE);
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    std::vector<float> x(4, 1.0F), g(4, 1.0F);
+    Averager averager(transport, averager_options("sign-vote", {}), x, g);
+    const auto updates = [&](float loss, float gradient) {
+      std::ranges::fill(g, 1.0F);
+      if (transport.rank() == 1) g[2] = gradient;
+      averager.begin_step(0, 0, 0.1);
+      const bool result = averager.before_update(transport.rank() == 1 ? loss : 0);
+      averager.after_update();
+      return result;
+    };
+    EXPECT_FALSE(updates(kNan, 1));
+    EXPECT_FALSE(updates(0, kNan));
+    EXPECT_TRUE(updates(0, 1));
+    averager.finish();
+  });
 }
 
 std::vector<std::tuple<std::string, int>> all_methods() {

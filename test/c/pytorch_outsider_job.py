@@ -361,4 +361,22 @@ def hold_an_exception_within_consensus_puts_the_model_back():
     take_steps(model, optimizer, averager)
 
 
+def hold_a_plug_in_averages_gradients():
+    """The example sign_vote.cpp takes gradients in before_update only. A vote stands for a gradient of 0.5."""
+    if "SIGN_VOTE" not in os.environ:
+        return
+    model = torch.nn.Linear(2, 1, bias=False)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.25)
+    averager = open_averager(model, optimizer, "sign-vote", plugin=os.environ["SIGN_VOTE"], vote_scale=0.5)
+    before = model.weight.detach().clone()
+    for loss in (1.0, math.nan, 1.0):
+        x = torch.tensor([3.0, -1.0 if eave.rank() == 0 else -2.0])
+        (model(x).sum() * (loss if eave.rank() == 0 else 1.0)).backward()
+        averager.step()
+        optimizer.zero_grad()
+    assert averager.steps_left_out == 1
+    assert torch.allclose(model.weight, before - 2 * 0.25 * 0.5 * torch.tensor([1.0, -1.0])), (model.weight, before)
+    assert is_same_everywhere([model.weight])
+
+
 run_cases(globals())
