@@ -114,7 +114,7 @@ class LocalSgd final : public Communicator {
   bool updates(const Step& step) const override { return averages_gradients_ || Communicator::updates(step); }
 
   void after_update(const Step& step) override {
-    if (averages_gradients_) return parameters_.agree_on(replica_.parameters);
+    if (averages_gradients_) return agree_on_replicas();
     mean_.count(step);
     if (steps_.end_step(step)) exchange();
   }
@@ -187,6 +187,12 @@ class LocalSgd final : public Communicator {
   }
 
  private:
+  // While gradients are averaged, all ranks hold the same parameters and the same momentum.
+  void agree_on_replicas() {
+    parameters_.agree_on(replica_.parameters);
+    momentum_.agree();
+  }
+
   void exchange() {
     seconds_waiting_ += parameters_.average(mean_, replica_.parameters);
     parameters_.agree_on(replica_.parameters);

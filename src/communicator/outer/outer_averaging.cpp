@@ -105,7 +105,7 @@ class OuterAveraging final : public Communicator {
     }
     parameters_.agree_on(begun.slice());
     device.wait();  // the device's queue may still read `begun`
-    momentum_.join(mean_);
+    seconds_waiting_ += momentum_.join(mean_);
     mean_.count_anew();
   }
 

@@ -78,15 +78,23 @@ double MomentumExchange::exchange(const WeightedMean& mean) {
   return seconds;
 }
 
-void MomentumExchange::reset() {
-  for (std::size_t i = 0; i < means_.size(); ++i) {
-    means_[i].agree_on(replica_.optimizer[i]);
-    means_[i].forget();
-  }
+void MomentumExchange::agree() {
+  for (std::size_t i = 0; i < means_.size(); ++i) means_[i].agree_on(replica_.optimizer[i]);
 }
 
-void MomentumExchange::join(WeightedMean& mean) {
-  if (momentum_ != WorkerMomentum::kAverage || !replica_.updates) return;
+void MomentumExchange::reset() {
+  agree();
+  for (MeanExchange& each : means_) each.forget();
+}
+
+double MomentumExchange::join(WeightedMean& mean) {
+  double seconds = 0;
+  for (std::size_t i = 0; i < means_.size(); ++i) seconds += means_[i].agree_on_mean(replica_.optimizer[i]);
+  if (momentum_ == WorkerMomentum::kAverage && replica_.updates) join_counts(mean);
+  return seconds;
+}
+
+void MomentumExchange::join_counts(WeightedMean& mean) {
   std::int64_t most = 0;
   for (const std::string& each : transport_.all_gather(std::to_string(*replica_.updates))) {
     most = std::max<std::int64_t>(most, std::stoll(each));

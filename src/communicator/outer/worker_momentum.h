@@ -31,12 +31,16 @@ class MomentumExchange {
   // vector. With kReset it sets the vectors and the optimizer's count of updates to 0, so AdamW corrects the bias of
   // the new vectors. Returns the seconds it blocked.
   double exchange(const WeightedMean& mean);
+  // Call it when the vectors are equal on all ranks without an exchange. Workers then send their distance from these
+  // values (MeanExchange::agree_on).
+  void agree();
   // Call it after the vectors have been set to 0 on all ranks.
   void reset();
-  // Call it when a run goes on with another number of ranks. Collective with kAverage. A new worker's count of updates
-  // begins at 0. At its next exchange it takes the mean of the vectors, and from then on the count of the others. Until
-  // then `mean` keeps how far it is behind.
-  void join(WeightedMean& mean);
+  // Call it when a run goes on with another number of ranks. Collective with kAverage. Workers then send their distance
+  // from the mean of the vectors. A new worker's count of updates begins at 0. At its next exchange it takes the mean
+  // of the vectors, and from then on the count of the others. Until then `mean` keeps how far it is behind. Returns the
+  // seconds it blocked.
+  double join(WeightedMean& mean);
   // For checkpoints.
   void append_state(std::vector<Slice>& state);
   // Appends what is equal on all ranks right after an exchange: the optimizer's vectors, if they are averaged.
@@ -44,6 +48,7 @@ class MomentumExchange {
 
  private:
   void prepare(int vectors);
+  void join_counts(WeightedMean& mean);
 
   Transport& transport_;
   const WorkerMomentum momentum_;

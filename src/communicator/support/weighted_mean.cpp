@@ -60,6 +60,13 @@ void MeanExchange::agree_on(ConstSlice values) {
   if (feedback_) device_->copy(agreed_.slice(), values);
 }
 
+double MeanExchange::agree_on_mean(ConstSlice values) {
+  if (!feedback_) return 0;
+  agree_on(values);
+  device_->scale(agreed_.slice(), static_cast<float>(1.0 / transport_.size()));
+  return transport_.all_reduce_sum(agreed_.slice()).wait();
+}
+
 void MeanExchange::append_agreed(std::vector<Slice>& vectors) {
   if (feedback_) vectors.push_back(agreed_.slice());
 }

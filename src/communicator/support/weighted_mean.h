@@ -63,6 +63,9 @@ class MeanExchange {
   double average(const WeightedMean& mean, Slice values);
   // Sets b to `values`, from which the workers go on; they must be the same on all ranks. Call it after each average().
   void agree_on(ConstSlice values);
+  // Collective. Sets b to the mean of all ranks' `values`, which stay as they are, with weight 1/p each. Returns the
+  // seconds it blocked. Without a codec it does nothing.
+  double agree_on_mean(ConstSlice values);
   // Sets the residual to 0: what was dropped will never be sent.
   void forget() { feedback_.forget(); }
   // For checkpoints.

@@ -93,6 +93,29 @@ TEST_P(LocalSgd, averages_gradients_before_post_local_at_with_the_bits_of_allred
   });
 }
 
+// top-k sends few of the differences, and the other velocities stay those of the last step that averaged gradients.
+TEST_P(LocalSgd, keeps_the_momentum_of_averaged_gradients_under_compression) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    if (transport.size() == 1) return;  // nothing is compressed
+    const Problem problem{.learning_rate = 0.05, .momentum = 0.9};
+    BegunWorker worker(transport, "local-sgd",
+                       {{"tau", "1"}, {"post-local-at", "5"}, {"worker-momentum", "average"}, {"compression", "top-k"}},
+                       problem, 5);
+    const Slice velocity = worker.optimizer_state()[0];
+    const std::vector<float> before(velocity.begin(), velocity.end());
+    worker.step();
+    int moved_before = 0, kept = 0;
+    for (std::size_t k = 0; k < velocity.size(); ++k) {
+      if (before[k] == 0) continue;  // its gradient has not been sent
+      ++moved_before;
+      kept += velocity[k] == before[k] ? 1 : 0;
+      EXPECT_NE(velocity[k], 0) << k;
+    }
+    EXPECT_GE(moved_before, 5);
+    EXPECT_GE(2 * kept, moved_before);
+  });
+}
+
 TEST_P(LocalSgd, exchanges_after_every_step_of_the_warm_up) {
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.uneven = true};

@@ -1,6 +1,7 @@
 // The methods with an outer optimizer (bmuf, slowmo, diloco) against simulators in double.
 #include <cmath>
 
+#include "communicator/outer/worker_momentum.h"
 #include "test/communicator/averaging_simulator.h"
 #include "test/communicator/recording_transport.h"
 
@@ -216,6 +217,26 @@ TEST_P(Outer, resumes_in_the_middle_of_anything_with_the_same_bits) {
       SCOPED_TRACE(describe(method));
       for (std::int64_t at : {2, 5, 9, 31}) expect_to_resume(transport, method.name, given, problem, 60, at);
     }
+  });
+}
+
+// In a run with another number of ranks, rank r brings a velocity that is 5, and 2 r at one place. top-k drops no part
+// of it.
+TEST_P(Outer, takes_momentum_into_a_run_on_other_ranks_under_compression) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    if (transport.size() == 1 || transport.size() == 3) return;  // nothing is compressed; thirds are rounded
+    const CodecKind& top_k = find_kind(codec_kinds(), "top-k");
+    MomentumExchange momentum(transport, WorkerMomentum::kAverage, top_k.make(values_of(top_k.options, {})), 1);
+    std::vector<float> x(37), g(37), velocity(37);
+    momentum.begin({.parameters = x, .gradients = g, .statistics = {}, .optimizer = {velocity}});
+    std::ranges::fill(velocity, 5.0F);
+    velocity[3] = 2 * static_cast<float>(transport.rank());
+    WeightedMean mean(transport);
+    momentum.join(mean);
+    momentum.exchange(mean);
+    std::vector<float> expected(37, 5.0F);
+    expected[3] = static_cast<float>(transport.size() - 1);
+    EXPECT_EQ(velocity, expected);
   });
 }
 
