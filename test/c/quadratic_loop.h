@@ -36,8 +36,8 @@ struct Quadratic {
 };
 
 struct QuadraticLoop {
-  QuadraticLoop(Transport& a_transport, const std::string& options)
-      : transport(a_transport), x(Quadratic::kSize, 1), g(Quadratic::kSize), averager(a_transport, options, x, g) {}
+  QuadraticLoop(Transport& a_transport, const std::string& options, std::size_t size = Quadratic::kSize)
+      : transport(a_transport), x(size, 1), g(size), averager(a_transport, options, x, g) {}
 
   // Returns whether the optimizer took its step. `spoil` may change the gradients in any way.
   bool step(const std::function<void(std::vector<float>&)>& spoil = {}) {

@@ -7,6 +7,7 @@
 #include "c/averager.h"
 #include "c/state/state_files.h"
 #include "checkpoint/checkpoint_manifest.h"
+#include "checkpoint/former_workers.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
@@ -220,9 +221,10 @@ Joining Averager::restore_elastic(const SavedStates& saved) {
   std::optional<ElasticState> elastic;
   agree(*counting_, [&] { elastic.emplace(replica_, saved, counting_->rank(), plugin_name()); });
   begin_again(saved.manifest.step);
+  const bool keeps = keeps_workers(saved.first.header, *communicator_, replica_.parameters);
   agree(*counting_, [&] {
     std::vector<float> numbers = counts();
-    joining = elastic->restore(*communicator_, numbers);
+    joining = elastic->restore(*communicator_, numbers, keeps);
     set_counts(numbers, saved.manifest.step);
     // If gradients are averaged, all ranks have left out the same steps.
     if (!traits().averages_gradients) gate_->restore(share_of_nonfinite(saved, counting_->rank(), workers_), 0);

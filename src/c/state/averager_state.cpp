@@ -118,16 +118,8 @@ ElasticState::ElasticState(const ReplicaView& replica, const SavedStates& saved,
   write_vector(*replica.device, replica.parameters, consensus);
 }
 
-// Workers go on where they were if the consensus is a variable of the method, or the parameters of one worker. If it is
-// their mean, all begin from it.
-bool ElasticState::keeps_workers(Communicator& communicator) const {
-  return saved_.first.header.consensus.starts_with("communicator.") || communicator.consensus_is_first_worker() ||
-         std::ranges::any_of(communicator.common_state(),
-                             [&](Slice each) { return each.size() == replica_.parameters.size(); });
-}
-
-Joining ElasticState::restore(Communicator& communicator, Slice counts) {
-  const bool goes_on = was_there_ && keeps_workers(communicator);
+Joining ElasticState::restore(Communicator& communicator, Slice counts, bool keeps_workers) {
+  const bool goes_on = was_there_ && keeps_workers;
   restore_common(vectors_of(replica_, counts, communicator), communicator);
   write_vector(*replica_.device, counts, (was_there_ ? saved_.mine : saved_.first).values(kCounters));
   if (goes_on) write_vector(*replica_.device, replica_.parameters, saved_.mine.values("parameters"));

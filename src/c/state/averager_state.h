@@ -77,16 +77,15 @@ void count_as_told(TrainingProgress& progress);
 std::int64_t share_of_nonfinite(const SavedStates& saved, int rank, int ranks);
 
 // Restores a state on another number of ranks, as ElasticResumption of `eave train` does. Construct it before
-// Communicator::begin: the parameters become the consensus. Then call Communicator::begin, restore(), and
-// Communicator::join with the result. Not collective.
+// Communicator::begin: the parameters become the consensus. Then call Communicator::begin, keeps_workers() of
+// former_workers.h, restore() with its answer, and Communicator::join with the result. Not collective.
 class ElasticState {
  public:
   // `plugin`: name_of() the plug-in that brings the method; empty if it is eave's own.
   ElasticState(const ReplicaView& replica, const SavedStates& saved, int rank, std::string plugin);
-  Joining restore(Communicator& communicator, Slice counts);
+  Joining restore(Communicator& communicator, Slice counts, bool keeps_workers);
 
  private:
-  bool keeps_workers(Communicator& communicator) const;
   void restore_common(const std::vector<NamedVector>& vectors, Communicator& communicator) const;
 
   const ReplicaView& replica_;

@@ -164,6 +164,7 @@ class LocalSgd final : public Communicator {
   void join(const Joining&) override {
     parameters_.agree_on(replica_.parameters);
     momentum_.reset();
+    mean_.reset();
     steps_.restart();
   }
 

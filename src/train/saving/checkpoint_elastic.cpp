@@ -3,6 +3,7 @@
 #include <span>
 
 #include "base/options/number_text.h"
+#include "checkpoint/former_workers.h"
 #include "communicator/support/plugin_checks.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
@@ -97,8 +98,7 @@ void ElasticResumption::begin_from_consensus(const FormerRank& first) {
 TrainingProgress ElasticResumption::load() {
   const std::vector<CheckpointHeader> headers = files_.headers();
   const FormerRank first = read_former(0);
-  keeps_workers_ = first.header.consensus.starts_with("communicator.") ||
-                   parts_.communicator.consensus_is_first_worker() || has_center();
+  keeps_workers_ = keeps_workers(first.header, parts_.communicator, parts_.replica.parameters.slice());
   agree(parts_.transport, [&] { restore_common(first, headers); });
   const int former_workers = static_cast<int>(count_in(manifest_, kWorkers));
   const bool was_there = parts_.transport.rank() < former_workers, goes_on = was_there && keeps_workers_;
@@ -111,13 +111,6 @@ TrainingProgress ElasticResumption::load() {
   parts_.communicator.forget_consensus();
   parts_.communicator.join({goes_on, former_workers, true});
   return progress_after(headers);
-}
-
-// Whether the method keeps a center. The name of the saved consensus does not tell: a center on a GPU is saved as a
-// copy.
-bool ElasticResumption::has_center() const {
-  return std::ranges::any_of(parts_.communicator.common_state(),
-                             [this](Slice each) { return each.size() == parts_.replica.parameters.size(); });
 }
 
 TrainingProgress ElasticResumption::progress_after(const std::vector<CheckpointHeader>& headers) const {

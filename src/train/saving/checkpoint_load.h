@@ -57,7 +57,6 @@ class ElasticResumption {
 
   FormerRank read_former(int rank);  // collective: `rank` differs from rank to rank; -1 reads none
   void begin_from_consensus(const FormerRank& first);
-  bool has_center() const;
   void restore_common(const FormerRank& first, const std::vector<CheckpointHeader>& headers);
   void restore_worker(const FormerRank& mine);
   void restore_own_state(const FormerRank& mine);

@@ -99,11 +99,12 @@ struct FormerRanks {
   std::vector<std::string_view> views() const { return {states.begin(), states.end()}; }
 };
 
-FormerRanks save_on_ranks(const std::string& options, int ranks, const std::filesystem::path& directory) {
+FormerRanks save_on_ranks(const std::string& options, int ranks, const std::filesystem::path& directory,
+                          std::size_t size = Quadratic::kSize) {
   FormerRanks former(ranks);
   on_ranks({"threads", ranks}, [&](Transport& transport) {
     const auto rank = static_cast<std::size_t>(transport.rank());
-    QuadraticLoop loop(transport, options);
+    QuadraticLoop loop(transport, options, size);
     for (int t = 0; t < kSavedAfter; ++t) loop.step();
     former.states[rank] = loop.averager.state(std::to_string(rank));
     loop.averager.save(directory, std::to_string(rank), 3);
@@ -174,6 +175,23 @@ TEST_P(ElasticAveragers, keep_the_consensus_and_the_ranks_that_stay) {
   for (const auto& [before, after] : {std::pair(2, 1), {2, 3}, {3, 2}}) {
     SCOPED_TRACE(std::to_string(before) + " to " + std::to_string(after));
     expect_elastic(GetParam(), before, after);
+  }
+}
+
+// local-sgd keeps 8 and 16 numbers that are no parameters: the samples since the last exchange, and the counts of tau.
+TEST(ElasticAverager, of_a_model_as_small_as_the_counts_of_the_method_begins_from_the_mean) {
+  for (const std::size_t size : {8, 16}) {
+    SCOPED_TRACE(size);
+    const TemporaryDirectory temporary;
+    const std::string options = "communicator=local-sgd tau=3 lr=0.1";
+    const FormerRanks former = save_on_ranks(options, 2, temporary.path(), size);
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      QuadraticLoop loop(transport, options, size);
+      EXPECT_EQ(loop.averager.restore(former.views()).former, -1);
+      EXPECT_EQ(loop.x, former.consensus);
+      EXPECT_EQ(loop.consensus(), former.consensus);
+      loop.averager.finish();
+    });
   }
 }
 
