@@ -141,7 +141,9 @@ void Averager::attach_gpu(Transport& transport, const AveragerJob& job) {
   if (gpu_) nccl_ = make_gpu_link(transport, *gpu_, job);
   Transport& inner = nccl_ ? *nccl_ : transport;
   if (traits().exchanges == ExchangePattern::kRequests) serving_ = std::make_unique<ServingTransport>(inner, transport);
-  counting_ = make_counting_transport(serving_ ? *serving_ : inner);
+  Transport& served = serving_ ? *serving_ : inner;
+  if (job.lent) borrowing_ = make_borrowing_transport(served, *job.lent);
+  counting_ = make_counting_transport(borrowing_ ? *borrowing_ : served);
   if (!gpu_) return;
   attachment_.emplace(*counting_, *gpu_);
   gpu_in_use = this;

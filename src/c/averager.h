@@ -200,9 +200,10 @@ class Averager {
   double distance_from(ConstSlice center);
 
   AveragerOptions options_;
-  std::unique_ptr<Device> gpu_;         // nullptr: all values are in host memory
-  std::unique_ptr<Transport> nccl_;     // nullptr: uses the session's transport
-  std::unique_ptr<Transport> serving_;  // nullptr: the method sends no requests
+  std::unique_ptr<Device> gpu_;           // nullptr: all values are in host memory
+  std::unique_ptr<Transport> nccl_;       // nullptr: uses the session's transport
+  std::unique_ptr<Transport> serving_;    // nullptr: the method sends no requests
+  std::unique_ptr<Transport> borrowing_;  // nullptr: nobody keeps lent arrays for the next averager
   std::unique_ptr<CountingTransport> counting_;
   std::optional<Attachment> attachment_;
   ReplicaView replica_;

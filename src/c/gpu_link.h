@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "c/lent_arrays.h"
 #include "c/stderr_message.h"
 #include "eave/device.h"
 #include "eave/transport.h"
@@ -15,6 +16,7 @@ namespace eave {
 struct AveragerJob {
   bool tries_nccl = false;                                    // as the function of that name says
   std::function<void(const std::string&)> warn = eave::warn;  // rank 0 calls it
+  LentArrays* lent = nullptr;  // outlives the averagers; nullptr: their transport lends, and frees at the job's end
 };
 
 // Collective. Returns NCCL in front of `transport`, which outlives it, or nullptr if NCCL is not to be tried. Rank 0

@@ -192,9 +192,12 @@ void Session::run_here(const std::optional<InterfaceCall>& call, const std::func
 }
 
 AveragerJob Session::averager_job() {
-  return {.tries_nccl = tries_nccl_, .warn = [this](const std::string& text) {
-            if (warnings_.insert(text).second) eave::warn(text);
-          }};
+  return {.tries_nccl = tries_nccl_,
+          .warn =
+              [this](const std::string& text) {
+                if (warnings_.insert(text).second) eave::warn(text);
+              },
+          .lent = &lent_};
 }
 
 void Session::set_limit(const WatchdogLimit& limit) {

@@ -77,6 +77,7 @@ class Session {
   const std::string asked_for_;  // the transport, as the program named it
   bool tries_nccl_ = false;
   std::set<std::string> warnings_;  // printed so far; used by the thread that works
+  LentArrays lent_;                 // of the transport; used by the thread that works
   std::thread thread_;
   int process_ = 0;  // id of the process that has the thread; a fork has none
 };
