@@ -99,6 +99,9 @@ void softmax_cross_entropy(cudaStream_t stream, const Loss& shape, std::int64_t 
 // *totals = the sums over all rows, in the same order in every call.
 void sum_losses(cudaStream_t stream, const Loss& shape, const double* of_rows, LossTotals* totals);
 
+// If the loss in `totals` is not finite, sets all `size` values to NaN. Otherwise it only reads the loss.
+void spoil_if_not_finite(cudaStream_t stream, const LossTotals* totals, float* values, std::int64_t size);
+
 // Converts filters of convolutions between eave's layout, [taps, inputs, outputs], and the layout that cuDNN's fast
 // engines want, [outputs, taps, inputs]. taps = window height × width. The twins of kernels/cpu/filter.h.
 

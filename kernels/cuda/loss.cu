@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "kernels/cuda/layers.h"
 #include "kernels/cuda/support/block_sum.h"
 #include "kernels/cuda/support/lanes.h"
@@ -111,6 +114,15 @@ __global__ void __launch_bounds__(kBlock)
   totals->correct = static_cast<std::int64_t>(right);
 }
 
+// Few enough that blocks which only read the loss take no time, and enough to fill the memory's width.
+constexpr std::int64_t kSpoilingBlocks = 128;
+
+__global__ void __launch_bounds__(kBlock) spoil(const LossTotals* totals, float* values, const std::int64_t size) {
+  if (isfinite(totals->loss)) return;
+  const std::int64_t stride = std::int64_t{gridDim.x} * kBlock;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * kBlock + threadIdx.x; i < size; i += stride) values[i] = NAN;
+}
+
 }  // namespace
 
 std::int64_t loss_scratch(const Loss& shape) { return 2 * shape.rows; }
@@ -127,6 +139,11 @@ void softmax_cross_entropy(cudaStream_t stream, const Loss& shape, std::int64_t 
 
 void sum_losses(cudaStream_t stream, const Loss& shape, const double* of_rows, LossTotals* totals) {
   EAVE_LAUNCH(sum_of_losses, dim3(1), dim3(kBlock), stream, of_rows, of_rows + shape.rows, shape.rows, totals);
+}
+
+void spoil_if_not_finite(cudaStream_t stream, const LossTotals* totals, float* values, std::int64_t size) {
+  if (size == 0) return;
+  EAVE_LAUNCH(spoil, grid_of(std::min(blocks_for(size), kSpoilingBlocks)), dim3(kBlock), stream, totals, values, size);
 }
 
 template void softmax_cross_entropy(cudaStream_t, const Loss&, std::int64_t, std::int64_t, const PassBlock*,

@@ -385,10 +385,20 @@ struct DenseLossShape {
   float smoothing = 0;       // in training, as in LossShape
 };
 
+struct LossGateForward {
+  Slice values;  // float32
+};
+
+// Called after the loss of the pass. If that loss is not finite, sets `values` to NaN; else it leaves them. The host
+// does not wait for the loss.
+struct LossGateShape {
+  using Plan = ForwardPlan<LossGateForward>;
+};
+
 using AnyShape =
     std::variant<DenseShape, ConvolutionShape, BatchNormShape, FixedNormShape, MaxPoolShape, AveragePoolShape,
                  LocalResponseShape, ActivationShape, DropoutShape, ShortcutShape, EmbeddingShape, RowNormShape,
-                 AttentionShape, RotaryShape, GatedShape, LossShape, DenseLossShape>;
+                 AttentionShape, RotaryShape, GatedShape, LossShape, DenseLossShape, LossGateShape>;
 struct OperationShape : AnyShape {
   using AnyShape::AnyShape;
 };

@@ -19,8 +19,14 @@ enum Variant { kTraining, kTrainingInParts, kEvaluation, kMeasuring };
 // Collects final parts of the gradients and reports them once they are large enough to exchange (smallest_part).
 class ReadyParts {
  public:
-  ReadyParts(Compute& compute, Slice gradients, const std::function<void(Slice)>& ready)
-      : compute_(compute), gradients_(gradients), ready_(ready), told_(gradients.size()), final_(gradients.size()) {}
+  // `gate`: nullptr, or what each part passes before it is reported.
+  ReadyParts(Compute& compute, Slice gradients, const std::function<void(Slice)>& ready, LossGateShape::Plan* gate)
+      : compute_(compute),
+        gradients_(gradients),
+        ready_(ready),
+        gate_(gate),
+        told_(gradients.size()),
+        final_(gradients.size()) {}
 
   void add(Slice part) {
     final_ -= part.size();
@@ -30,8 +36,10 @@ class ReadyParts {
 
   void tell() {
     if (told_ == final_) return;
+    const Slice part = gradients_.subspan(final_, told_ - final_);
+    if (gate_ != nullptr) gate_->forward({part});
     compute_.cut();
-    ready_(gradients_.subspan(final_, told_ - final_));
+    ready_(part);
     told_ = final_;
   }
 
@@ -39,14 +47,19 @@ class ReadyParts {
   Compute& compute_;
   const Slice gradients_;
   const std::function<void(Slice)>& ready_;
+  LossGateShape::Plan* const gate_;
   std::size_t told_, final_;  // from these indices on, gradients are reported, or final
 };
 
 template <class Pass>
 void run_backward(Pass& pass, const StepCall& call, Compute& compute, Slice gradients,
-                  const std::function<void(Slice)>& ready) {
-  if (!ready) return pass.backward(call, gradients, [](Slice) {});
-  ReadyParts parts(compute, gradients, ready);
+                  const std::function<void(Slice)>& ready, LossGateShape::Plan* gate = nullptr) {
+  if (!ready) {
+    pass.backward(call, gradients, [](Slice) {});
+    if (gate != nullptr) gate->forward({gradients});
+    return;
+  }
+  ReadyParts parts(compute, gradients, ready, gate);
   pass.backward(call, gradients, [&](Slice part) { parts.add(part); });
   parts.tell();
 }
@@ -64,8 +77,9 @@ struct Model::State {
   int classes;
   std::int64_t largest_batch;
   Compute* compute;
-  float smoothing = 0;      // of labels, in training
-  bool leaves_out = false;  // computes no gradient of batches whose loss is not finite
+  float smoothing = 0;                        // of labels, in training
+  bool leaves_out = false;                    // gradients of batches whose loss is not finite are NaN
+  std::unique_ptr<LossGateShape::Plan> gate;  // nullptr: nothing is left out, or train() knows the loss before backward
   MomentExchange* ranks = nullptr;
   std::optional<EmptyPass> empty_pass;  // set together with `ranks`
 
@@ -228,7 +242,13 @@ void Model::initialise(std::uint64_t seed, Slice parameters, Slice statistics) c
   }
 }
 
-void Model::leave_out_nonfinite_batches() { state_->leaves_out = true; }
+void Model::leave_out_nonfinite_batches() {
+  Compute& compute = *state_->compute;
+  state_->leaves_out = true;
+  if (compute.device().kind() == DeviceKind::kCpu) return;
+  compute.forget_passes();  // those that a device has recorded lack the gate
+  state_->gate = compute.plan(LossGateShape{});
+}
 
 void Model::normalise_over(MomentExchange& ranks) {
   EAVE_CHECK(state_->compute->device().kind() == DeviceKind::kCpu, "batch norm spans ranks on the CPU only");
@@ -260,7 +280,7 @@ std::int64_t Model::train(const Batch& batch, std::uint64_t seed, ConstSlice par
   if (state.leaves_out && compute.loss_is_not_finite()) {
     state.spoil_backward(call, gradients, ready);
   } else {
-    run_backward(plan, call, compute, gradients, ready);
+    run_backward(plan, call, compute, gradients, ready, state.gate.get());
   }
   return state.end_pass(labels);
 }

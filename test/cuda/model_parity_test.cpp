@@ -85,6 +85,39 @@ TEST_F(OnGpu, a_weight_that_is_no_number_shows_in_the_loss) {
   }
 }
 
+// A part of the hidden units is inactive, so NaN in the gradient of the logits would not reach all weights.
+void expect_no_step(Trainee& trainee, const Batch& batch, bool in_parts) {
+  trainee.step(batch, in_parts);  // fills the velocity
+  trainee.forbid_class_0();
+  const std::vector<float> before = trainee.parameters();
+  for (int step = 0; step < 3; ++step) {  // enqueued, recorded and replayed
+    EXPECT_FALSE(std::isfinite(trainee.step(batch, in_parts)));
+    EXPECT_EQ(trainee.parameters(), before) << "step " << step;
+    EXPECT_TRUE(std::ranges::all_of(trainee.gradients(), [](float g) { return std::isnan(g); }));
+  }
+}
+
+TEST_F(OnGpu, a_step_whose_loss_is_infinite_moves_nothing_as_on_the_cpu) {
+  const std::unique_ptr<Device> device = module_->open_device(0);
+  TestBatch data({13, 11, 3}, 10, kBatch);
+  data.labels[2] = 0;
+  for (const char* text :
+       {"flatten; dense 16; relu; dense classes", "conv2d 8 3x3; relu; max_pool 2; flatten; dense classes"})
+    for (const bool in_parts : {false, true}) {
+      SCOPED_TRACE(text);
+      const std::unique_ptr<Compute> cpu = make_cpu_compute(1);
+      Trainee here(text, {13, 11, 3}, *cpu);
+      here.leave_out_nonfinite_batches();
+      expect_no_step(here, data.batch, in_parts);
+      for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
+        const std::unique_ptr<Compute> gpu = module_->make_compute(*device, {.precision = precision});
+        Trainee there(text, {13, 11, 3}, *gpu);
+        there.leave_out_nonfinite_batches();
+        expect_no_step(there, data.batch, in_parts);
+      }
+    }
+}
+
 // Its kernel keeps a head's results in registers.
 TEST_F(OnGpu, attention_of_wider_heads_is_refused) {
   const std::unique_ptr<Device> device = module_->open_device(0);

@@ -56,6 +56,13 @@ class Trainee {
 
   void spoil_first_weight() { device_.fill(parameters_.slice().first(1), std::numeric_limits<float>::quiet_NaN()); }
 
+  // From now on the loss of each label of class 0 is infinite, and its gradient is finite.
+  void forbid_class_0() {
+    const auto bias = static_cast<std::size_t>(model_.parameters().back().offset);
+    device_.fill(parameters_.slice().subspan(bias, 1), -std::numeric_limits<float>::infinity());
+  }
+  void leave_out_nonfinite_batches() { model_.leave_out_nonfinite_batches(); }
+
   std::vector<float> gradients() { return read(gradients_); }
   std::vector<float> parameters() { return read(parameters_); }
   std::vector<float> statistics() { return read(statistics_); }

@@ -1,5 +1,9 @@
 // The CPU's operations that are one kernel each way: pools, local response norm, activations, dropout, the shortcut and
 // the loss.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "device/cpu/cpu_plans.h"
 #include "device/kernel_plan.h"
 #include "kernels/cpu/activation.h"
@@ -74,6 +78,12 @@ std::unique_ptr<LossShape::Plan> make_cpu_plan(CpuContext& context, const LossSh
                                       {pass.inputs->loss_factor, call.d_logits.empty() ? 0 : shape.smoothing},
                                       array<float>(call.d_logits));
     pass.loss() = {totals.loss, totals.correct};
+  });
+}
+
+std::unique_ptr<LossGateShape::Plan> make_cpu_plan(CpuContext& context, const LossGateShape&) {
+  return make_plan_of<LossGateForward>([&pass = context.pass](const LossGateForward& call) {
+    if (!std::isfinite(pass.loss().loss_sum)) std::ranges::fill(call.values, std::numeric_limits<float>::quiet_NaN());
   });
 }
 

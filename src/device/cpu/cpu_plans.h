@@ -48,6 +48,7 @@ std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const ActivationSh
 std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const DropoutShape& shape);
 std::unique_ptr<UnaryPlan> make_cpu_plan(CpuContext& context, const ShortcutShape& shape);
 std::unique_ptr<LossShape::Plan> make_cpu_plan(CpuContext& context, const LossShape& shape);
+std::unique_ptr<LossGateShape::Plan> make_cpu_plan(CpuContext& context, const LossGateShape& shape);
 // cpu_token_plans.cpp and cpu_attention.cpp
 std::unique_ptr<EmbeddingShape::Plan> make_cpu_plan(CpuContext& context, const EmbeddingShape& shape);
 std::unique_ptr<RowNormShape::Plan> make_cpu_plan(CpuContext& context, const RowNormShape& shape);

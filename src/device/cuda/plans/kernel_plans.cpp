@@ -94,4 +94,10 @@ std::unique_ptr<LossShape::Plan> make_plan(const Context& context, const LossSha
   return context.precision == Precision::kBf16 ? plan_loss<Half>(context, loss) : plan_loss<float>(context, loss);
 }
 
+std::unique_ptr<LossGateShape::Plan> make_plan(const Context& context, const LossGateShape&) {
+  return make_plan_of<LossGateForward>([&context](const LossGateForward& call) {
+    spoil_if_not_finite(context.stream, context.pass->totals(), call.values.data(), std::ssize(call.values));
+  });
+}
+
 }  // namespace eave::cuda

@@ -57,6 +57,7 @@ std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ActivationSha
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const DropoutShape& shape);
 std::unique_ptr<UnaryPlan> make_plan(const Context& context, const ShortcutShape& shape);
 std::unique_ptr<LossShape::Plan> make_plan(const Context& context, const LossShape& shape);
+std::unique_ptr<LossGateShape::Plan> make_plan(const Context& context, const LossGateShape& shape);
 std::unique_ptr<DenseLossShape::Plan> make_plan(const Context& context, const DenseLossShape& shape);  // dense_loss.cpp
 std::unique_ptr<AttentionShape::Plan> make_plan(const Context& context,
                                                 const AttentionShape& shape);  // attention_plan.cpp
