@@ -96,6 +96,7 @@ class NcclCollectives final : public DeviceCollectives {
     ncclUniqueId id;
     EAVE_CHECK(word.size() == sizeof id.internal, std::to_string(word.size()) + " bytes are no id of NCCL");
     std::memcpy(id.internal, word.data(), word.size());
+    device_.finish_all();  // NCCL allocates device memory
     return communicators_.join(id, place, size);
   }
 
