@@ -6,10 +6,13 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/plans/matrix_products.h"
 #include "device/operations.h"
+#include "eave/check.h"
 #include "emulator.h"
 
 namespace eave::cuda {
@@ -107,6 +110,28 @@ TEST_F(MemoryBesideExchanges, is_allocated_for_trials_of_plans_when_they_have_en
     });
     expect_undisturbed("a product with relu", [&] { plan = compute->plan(DenseShape{6, 20, 10, true, true}); });
   }
+}
+
+// Sets the memory of the emulated GPU to what is in use, and `bytes`.
+void leave_free(CudaDevice& device, std::int64_t bytes) {
+  const std::int64_t used = (std::int64_t{4} << 30) - device.free_bytes();
+  setenv("EMULATED_CUDA_MEMORY", std::to_string(used + bytes).c_str(), 1);
+}
+
+TEST(CudaDevice, takes_no_product_whose_workspace_it_has_not) {
+  CudaDevice device(0);
+  Buffer memory = device.allocate(48);
+  MatrixProducts products(device.stream(), [] {});
+  const Slice all = memory.slice();
+  const auto run = [&] {
+    products.run({.rows = 4, .columns = 4, .inner = 4}, all.first(16), all.subspan(16, 16), all.subspan(32));
+  };
+  leave_free(device, 100);
+  EXPECT_THROW(run(), Error);
+  EXPECT_THROW(run(), Error) << "it knows the plan, and has no workspace";
+  unsetenv("EMULATED_CUDA_MEMORY");
+  run();
+  device.wait();
 }
 
 // A driver may freeze if it allocates memory while NCCL runs.

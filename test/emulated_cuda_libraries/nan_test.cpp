@@ -6,6 +6,7 @@
 
 #include "../cuda_kernels/on_device.h"
 #include "device/cuda/library_handles.h"
+#include "eave/check.h"
 
 namespace eave::cuda {
 namespace {
@@ -83,6 +84,8 @@ TEST_F(FusedRelu, is_done_apart_where_every_engine_drops_nan) {
 TEST_F(FusedRelu, is_done_apart_where_there_is_no_memory_for_a_trial) {
   setenv("EMULATED_CUDA_MEMORY", "1000", 1);
   EXPECT_FALSE(convolution()->operation().relu);
+  context_.deterministic = true;  // the bits must not depend on the memory that is free
+  EXPECT_THROW(convolution(), Error);
   unsetenv("EMULATED_CUDA_MEMORY");
 }
 

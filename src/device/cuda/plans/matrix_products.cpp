@@ -33,14 +33,13 @@ MatrixProducts::~MatrixProducts() { cublasLtDestroy(cublas_); }
 const ProductPlan& MatrixProducts::plan(const Product& product) {
   const auto known = plans_.find(product);
   if (known != plans_.end()) return known->second;
-  const ProductPlan& made =
-      plans_.emplace(product, ProductPlan::find(cublas_, product, Precision::kFp32, 1).front()).first->second;
+  const ProductPlan made = ProductPlan::find(cublas_, product, Precision::kFp32, 1).front();
   if (made.workspace_bytes() > workspace_bytes_) {
     finish_all_();
     workspace_ = device_bytes(static_cast<std::size_t>(made.workspace_bytes()));
     workspace_bytes_ = made.workspace_bytes();
   }
-  return made;
+  return plans_.emplace(product, made).first->second;  // only now, because the memory may not be had
 }
 
 void MatrixProducts::run(const MatrixProduct& product, ConstSlice a, ConstSlice b, Slice into) {
