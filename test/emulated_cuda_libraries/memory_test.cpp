@@ -2,15 +2,18 @@
 // NCCL's kernels run.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
 #include "device/cuda/plans/matrix_products.h"
+#include "device/cuda/resident_images.h"
 #include "device/operations.h"
 #include "eave/check.h"
 #include "emulator.h"
@@ -116,6 +119,18 @@ TEST_F(MemoryBesideExchanges, is_allocated_for_trials_of_plans_when_they_have_en
 void leave_free(CudaDevice& device, std::int64_t bytes) {
   const std::int64_t used = (std::int64_t{4} << 30) - device.free_bytes();
   setenv("EMULATED_CUDA_MEMORY", std::to_string(used + bytes).c_str(), 1);
+}
+
+// Ten images of four bytes may take half of the memory, but the table of a channel has 1024 bytes.
+TEST(CudaDevice, leaves_images_in_host_memory_if_there_is_none_for_them) {
+  CudaDevice device(0);
+  std::array<float, 256> table{};
+  const ImagePlacing placing{.input = {2, 2, 1}, .output = {2, 2, 1}, .tables = std::span(&table, 1)};
+  const auto load = [&] { return load_resident_images(device, 10, placing, [](std::int64_t, auto) {}); };
+  leave_free(device, 100);
+  EXPECT_EQ(load(), nullptr);
+  unsetenv("EMULATED_CUDA_MEMORY");
+  EXPECT_NE(load(), nullptr);
 }
 
 TEST(CudaDevice, takes_no_product_whose_workspace_it_has_not) {

@@ -47,8 +47,8 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
       device_plan_(device),
       device_(open_device(device, values)) {
   open_data();
-  load_images();
   build_model();
+  load_images();
   plan_steps();
   plan_norm_statistics(values_, model_->statistics_size() > 0, plan_);
   build_optimizer();
@@ -91,7 +91,8 @@ void TrainingJob::open_data() {
       sampling == Sampling::kStratified ? labels_of(*data_.train) : std::vector<std::int32_t>());
 }
 
-// Loads the test set too, because evaluations happen between steps.
+// Loads the test set too, because evaluations happen between steps. The model's memory comes first: without resident
+// images a run is slower, and without activations it ends.
 void TrainingJob::load_images() {
   const auto seed = values_.seed("seed");
   train_images_ = eave::load_images(*device_.compute, data_, *data_.train, augmentation_, true, seed);

@@ -19,6 +19,19 @@ Buffer make_tables(CudaDevice& device, const ImagePlacing& placing) {
   return tables;
 }
 
+// Memory that was free a moment ago may be another process's now. Returns false if there is too little.
+bool allocate_images(CudaDevice& device, std::int64_t bytes, const ImagePlacing& placing, ResidentImages& images) {
+  try {
+    images.tables = make_tables(device, placing);
+    images.bytes = device_bytes(static_cast<std::size_t>(bytes));
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kResource) throw;
+    static_cast<void>(cudaGetLastError());  // if the device is lost, the next call reports it
+    return false;
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<ResidentImages> load_resident_images(
@@ -37,8 +50,7 @@ std::unique_ptr<ResidentImages> load_resident_images(
                      .flip = placing.flip,
                      .channels = placing.output.channels};
   images->seed = placing.seed;
-  images->tables = make_tables(device, placing);
-  images->bytes = device_bytes(static_cast<std::size_t>(count * size));
+  if (!allocate_images(device, count * size, placing, *images)) return nullptr;
   const std::int64_t piece = std::clamp<std::int64_t>(kPieceBytes / size, 1, count);
   const HostBytes pinned = host_bytes(static_cast<std::size_t>(piece * size));
   auto* from = static_cast<std::uint8_t*>(pinned.get());
