@@ -264,7 +264,8 @@ int eave_abandon(eave_averager* averager);
  * EAVE_LEFT as exit code. If ranks take steps independently (easgd-async), each leaves after its next step. */
 void eave_ask_to_leave(void);
 /* Calls eave_ask_to_leave when this process gets the signal, such as SIGUSR1, unless the program handles or ignores it.
- * If a signal other than SIGUSR1 comes twice, the second one has its usual effect. Not collective. */
+ * If a signal other than SIGUSR1 comes again more than 2 s after the first (SIGINT: 0.3 s), it has its usual effect;
+ * launchers, wrappers and closed terminals may send one twice within that time. Not collective. */
 int eave_leave_on(int signal);
 int eave_is_leaving(void); /* not collective */
 

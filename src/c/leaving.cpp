@@ -5,6 +5,7 @@
 #include <string>
 
 #include "eave/check.h"
+#include "guard/repeated_signal.h"
 
 namespace eave {
 namespace {
@@ -12,7 +13,10 @@ namespace {
 std::atomic<bool> is_asked{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-void ask_by_signal(int) { is_asked = true; }
+void ask_by_signal(int signal) {
+  if (signal != SIGUSR1) end_if_repeated(signal);
+  is_asked = true;
+}
 
 }  // namespace
 
@@ -24,7 +28,6 @@ void leave_on(int signal) {
   }, action{};
   action.sa_handler = ask_by_signal;
   action.sa_flags = SA_RESTART;
-  if (signal != SIGUSR1) action.sa_flags |= static_cast<int>(SA_RESETHAND);
   sigemptyset(&action.sa_mask);
   if (sigaction(signal, nullptr, &present) != 0 || signal == SIGKILL || signal == SIGSTOP)
     throw Error(ExitCode::kUsage, "leave_on: a program cannot handle signal " + std::to_string(signal) +

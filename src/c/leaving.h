@@ -13,8 +13,9 @@ const std::atomic<bool>& asked_to_leave();
 // Any thread and any signal handler may call it.
 void ask_to_leave() noexcept;
 // Calls ask_to_leave when this signal comes, unless the program handles or ignores it. A second SIGUSR1 asks again. A
-// second signal of another kind acts as if this function had not been called, so that it ends the process. Throws
-// Error(kUsage) if `signal` is not a signal that a program can handle.
+// second signal of another kind acts as if this function had not been called, so that it ends the process, unless it
+// was only passed on twice (guard/repeated_signal.h). Throws Error(kUsage) if `signal` is not a signal that a program
+// can handle.
 void leave_on(int signal);
 
 // Counts the steps of all averagers of this rank, and asks the gate after each of them.

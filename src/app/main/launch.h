@@ -58,9 +58,9 @@ void release_sigusr1() noexcept;
 // was blocked before counts too. May be called by any thread, any number of times.
 const std::atomic<bool>& hear_sigusr1();
 
-// The same for SIGUSR1, SIGTERM, SIGINT (Ctrl-C) and SIGHUP (the terminal was closed). A second SIGINT or SIGHUP
-// ends the process, and so does a SIGTERM more than 2 s after the first. SIGINT and SIGHUP stay ignored if they were:
-// by nohup, or in the background of a script.
+// The same for SIGUSR1, SIGTERM, SIGINT (Ctrl-C) and SIGHUP (the terminal was closed). A further SIGTERM
+// or SIGHUP more than 2 s after the first ends the process, and so does a further SIGINT after 0.3 s
+// (guard/repeated_signal.h). SIGINT and SIGHUP stay ignored if they were: by nohup, or in the background of a script.
 const std::atomic<bool>& ask_to_leave_by_signals();
 
 // Whether one of the signals was SIGINT: a person waits at a terminal.

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,8 @@
 
 namespace eave {
 namespace {
+
+using namespace std::chrono_literals;
 
 // The gates of two ranks. Their messages arrive when deliver() is called.
 class Gates {
@@ -94,9 +99,24 @@ TEST(LeaveOn, leaves_signals_alone_that_the_program_handles) {
   EXPECT_FALSE(asked_to_leave());
   raise(SIGTERM);
   EXPECT_TRUE(asked_to_leave());
-  EXPECT_EQ(handler_of(SIGTERM), SIG_DFL);  // a second one ends the process
   raise(SIGUSR1);
   EXPECT_NE(handler_of(SIGUSR1), SIG_DFL);
+}
+
+// A terminal that is closed sends SIGHUP twice within a millisecond, and launchers pass on SIGTERM twice.
+TEST(LeaveOn, counts_a_signal_that_comes_twice_within_a_moment_as_one) {
+  const auto hear_twice = [](int number, std::chrono::milliseconds pause) {
+    signal(number, SIG_DFL);
+    leave_on(number);
+    raise(number);
+    std::this_thread::sleep_for(pause);
+    raise(number);
+    _exit(asked_to_leave() ? 75 : 1);
+  };
+  for (const int number : {SIGHUP, SIGTERM, SIGINT})
+    EXPECT_EXIT(hear_twice(number, 1ms), testing::ExitedWithCode(75), "") << number;
+  EXPECT_EXIT(hear_twice(SIGHUP, 2100ms), testing::KilledBySignal(SIGHUP), "");
+  EXPECT_EXIT(hear_twice(SIGINT, 400ms), testing::KilledBySignal(SIGINT), "");
 }
 
 }  // namespace

@@ -102,6 +102,7 @@ TEST(Leaving, by_a_second_ctrl_c_ends_at_once) {
   ASSERT_TRUE(run.waits_for([&] { return std::filesystem::exists(place.path() / "run/metrics.jsonl"); })) << run.says();
   run.signal(SIGINT);
   EXPECT_TRUE(run.waits_for([&] { return run.says().find("a second Ctrl-C ends it at once") != std::string::npos; }));
+  std::this_thread::sleep_for(350ms);  // as long as a person takes at least
   run.signal(SIGINT);
   EXPECT_EQ(run.code(), 128 + SIGINT) << run.says();
 }
@@ -112,6 +113,19 @@ TEST(Leaving, is_asked_for_by_one_sigterm_that_a_launcher_passes_on_twice) {
   ASSERT_TRUE(run.trains()) << run.says();
   for (int i = 0; i < 3; ++i, std::this_thread::sleep_for(5ms)) run.signal(SIGTERM);
   EXPECT_EQ(run.code(), 75) << run.says();
+}
+
+// When a terminal is closed, its shell and then the kernel send SIGHUP. Wrappers pass on a Ctrl-C from the terminal.
+TEST(Leaving, is_asked_for_by_a_signal_that_comes_twice_within_a_millisecond) {
+  for (const int signal : {SIGHUP, SIGINT}) {
+    const Place place;
+    Started run(place, kLong + "--shape-compute 500ms");
+    ASSERT_TRUE(run.trains()) << run.says();
+    run.signal(signal);
+    std::this_thread::sleep_for(1ms);
+    run.signal(signal);
+    EXPECT_EQ(run.code(), 75) << signal << run.says();
+  }
 }
 
 TEST(Leaving, by_a_second_sigterm_after_2_seconds_ends_at_once) {
