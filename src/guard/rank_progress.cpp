@@ -9,6 +9,11 @@ void Peers::forget() {
   since_moved_ = 0;
 }
 
+void Peers::begin(double seconds) {
+  for (Peer& peer : peers_) peer.silent = seconds;
+  since_moved_ = seconds;
+}
+
 void Peers::asked() {
   for (int rank = 0; rank < size(); ++rank) peers_[static_cast<std::size_t>(rank)].is_asked = rank != rank_;
 }
@@ -53,6 +58,13 @@ std::vector<int> Peers::elsewhere(std::int64_t collective) const {
   }
   std::ranges::stable_sort(ranks, {}, [this](int rank) { return (*this)[rank].collectives; });
   return ranks;
+}
+
+double Peers::standstill() const {
+  double longest = since_moved_;
+  for (const Peer& peer : peers_)
+    if (peer.is_asked) longest = std::max(longest, peer.silent);
+  return longest;
 }
 
 ControlMessage describe_self(std::int64_t kind, const RankProgress& rank_progress, const RankCalls& calls,

@@ -36,7 +36,7 @@ class RankProgress {
 // The knowledge of one other rank.
 struct Peer {
   bool is_asked = false;  // was asked, and has not answered since
-  double silent = 0;      // seconds since the first question that is unanswered
+  double silent = 0;      // seconds since the first question that is unanswered; see Peers::begin
   bool has_answered = false;
   Section section = Section::kSetup;  // at its last answer, as the fields below
   std::int64_t step = 0;
@@ -55,7 +55,9 @@ class Peers {
   const Peer& operator[](int rank) const { return peers_[static_cast<std::size_t>(rank)]; }
 
   void forget();  // starts from new
-  void asked();   // all other ranks have been asked
+  // The first question of a call is due. Before it, no rank was heard or seen to move for this time.
+  void begin(double seconds);
+  void asked();  // all other ranks have been asked
   void pass(double seconds);
   void heard(int from);
   void answered(int from, const ControlMessage& answer);
@@ -65,6 +67,8 @@ class Peers {
   // first. A rank that has entered it may have left it: for example, in a gather only rank 0 waits for all.
   std::vector<int> elsewhere(std::int64_t collective) const;
   double since_any_moved() const { return since_moved_; }
+  // For how long some rank is silent or no rank makes progress.
+  double standstill() const;
 
  private:
   const int rank_;

@@ -1,6 +1,7 @@
 #include "guard/watchdog.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "guard/watchdog_report.h"
@@ -73,7 +74,9 @@ void Watchdog::tick(double seconds) {
   }
   lasted_ += seconds;
   const bool is_first = since_asked_ < 0;
-  if (limit() <= 0 || lasted_ < std::min(kAskAfter, limit() / 8)) return;
+  const double ask_after = std::min(kAskAfter, limit() / 8);
+  if (limit() <= 0 || lasted_ < ask_after) return;
+  if (is_first) peers_.begin(ask_after);
   peers_.pass(seconds);
   since_asked_ += seconds;
   // Asks seldom enough not to flood a large job with messages.
@@ -87,10 +90,10 @@ void Watchdog::tick(double seconds) {
 void Watchdog::settle() {
   if (has_warned_) {
     const std::string who = warned_of_.empty() ? "" : name_ranks(warned_of_, settings_.hosts) + " answered again, ";
-    settings_.say("eave: warning: " + who + "the run goes on after " + seconds_text(lasted_));
+    settings_.say("eave: warning: " + who + "the run goes on after " + seconds_text(stood_still_));
   }
   if (since_asked_ >= 0) peers_.forget();
-  lasted_ = 0;
+  lasted_ = stood_still_ = 0;
   since_asked_ = warn_in_ = -1;
   is_warned_ = has_warned_ = false;
   warned_of_.clear();
@@ -164,6 +167,7 @@ void Watchdog::judge() {
     return end(ExitCode::kPeerLost, describe_wait(peers_, silent, *call_, lasted_, settings_.hosts) +
                                         ". The job ends here, and saves nothing more (" + limit_here().name + ")");
   }
+  if (has_warned_) stood_still_ = std::max(stood_still_, peers_.standstill());
   if (!should_warn()) {
     warn_in_ = -1;
     return;
@@ -174,17 +178,10 @@ void Watchdog::judge() {
 
 // A long call alone is no reason: a rank that only keeps the center waits from one meeting to the next, and so do fast
 // ranks of a method with many local steps.
-bool Watchdog::should_warn() const {
-  if (is_warned_ || lasted_ < limit() / 4) return false;
-  return !peers_.silent_for(limit() / 8).empty() || peers_.since_any_moved() >= limit() / 8;
-}
+bool Watchdog::should_warn() const { return !is_warned_ && peers_.standstill() >= limit() / 4; }
 
-// If all ranks answer, the job waits while any rank makes progress. A silent rank ends it if it was silent for most of
-// the limit.
-bool Watchdog::must_end() const {
-  if (lasted_ < limit()) return false;
-  return !peers_.silent_for(0.75 * limit()).empty() || peers_.since_any_moved() >= 0.75 * limit();
-}
+// If all ranks answer, the job waits while any rank makes progress.
+bool Watchdog::must_end() const { return peers_.standstill() >= limit(); }
 
 void Watchdog::warn() {
   warned_of_ = peers_.silent_for(limit() / 16);
@@ -199,12 +196,21 @@ void Watchdog::end(ExitCode code, const std::string& message) {
     if (message.empty() && !end_->is_told) end_ = End{code, "", kLastWords, true};
     return;
   }
-  const std::string reason = message.empty() ? "another rank ended the job" : message;
-  if (!settings_.directory.empty())
-    write_calls(settings_.directory, peers_.rank(),
-                calls_as_json(calls_, peers_.rank(), settings_.hosts[static_cast<std::size_t>(peers_.rank())], reason));
+  save_calls(message.empty() ? "another rank ended the job" : message);
   const double wait = code == ExitCode::kInternal ? kTurnsOfPairs * turn() : turn();
   end_ = End{code, message, message.empty() ? kLastWords : wait, message.empty()};
+}
+
+// Writes the file in a thread of its own: a file server that hangs may be what ends the job, and must not keep the
+// process from saying so. Nobody waits for the thread.
+void Watchdog::save_calls(const std::string& reason) const noexcept try {
+  if (settings_.directory.empty()) return;
+  const int rank = peers_.rank();
+  std::string json = calls_as_json(calls_, rank, settings_.hosts[static_cast<std::size_t>(rank)], reason);
+  std::thread([directory = settings_.directory, rank, json = std::move(json), files = settings_.files] {
+    write_calls(directory, rank, json, *files);
+  }).detach();
+} catch (...) {  // no thread or no memory is left
 }
 
 void Watchdog::go_on_ending(double seconds) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files/output_file.h"
 #include "eave/check.h"
 #include "guard/guard.h"
 #include "guard/rank_calls.h"
@@ -32,6 +33,7 @@ struct WatchdogSettings {
   std::vector<std::string> hosts;  // by rank
   // The job's directory, for the files of calls; "": they are not written.
   std::string directory = {};
+  FileCalls* files = &system_file_calls();  // not owned
   // `say` prints a line for the whole job. `leave` ends this process at once.
   std::function<void(const std::string&)> say;
   std::function<void(ExitCode)> leave;
@@ -39,9 +41,9 @@ struct WatchdogSettings {
 
 // While a call lasts, this rank asks the others over the control channel:
 //     after 2 s, or 1/8 of the limit if that is less: it asks whether the others are in the same call;
-//     at 1/4 of the limit: one warning for the whole job names the ranks that do not answer, or are elsewhere; there is
-//     none as long as all ranks answer and some make progress;
-//     at the limit: the job ends with 69, unless all ranks answer and some have made progress;
+//     once a rank was silent, or no rank made progress, for 1/4 of the limit: one warning for the whole job names the
+//     ranks that do not answer, or are elsewhere;
+//     once that was so for the whole limit: the job ends with 69;
 //     at any time: if two ranks are in different calls where all must meet, the job ends with 70.
 // If several ranks have something to print, the lowest prints: each waits for its turn, and stays silent if a lower
 // rank has printed. Before the end, each rank writes its last calls to a file.
@@ -80,6 +82,7 @@ class Watchdog final : public GuardTask {
   double turn() const;  // seconds that this rank lets lower ranks print first
   void begin(const Call& call);
   void settle();
+  void save_calls(const std::string& reason) const noexcept;
   void ask(const std::optional<Call>& about);
   void compare(int from, const ControlMessage& theirs);
   void judge();
@@ -97,6 +100,7 @@ class Watchdog final : public GuardTask {
   Peers peers_;
   std::optional<Call> call_;  // in progress
   double lasted_ = 0;
+  double stood_still_ = 0;      // seconds; the longest standstill of this call since the warning
   double since_asked_ = -1;     // seconds; below 0: no rank asked yet
   double warn_in_ = -1;         // seconds; below 0: no warning is due
   bool is_warned_ = false;      // of this call, by any rank

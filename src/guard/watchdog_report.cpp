@@ -46,6 +46,13 @@ std::optional<int> last_that_computes(const Peers& peers) {
   return last;
 }
 
+// How long all of these ranks are silent, such as "15 s"; "15 s or more" if some are silent for longer.
+std::string silence_text(const Peers& peers, std::span<const int> silent) {
+  const auto silence = [&](int rank) { return peers[rank].silent; };
+  const auto [least, most] = std::ranges::minmax(silent, {}, silence);
+  return seconds_text(silence(least)) + (silence(most) - silence(least) < 1 ? "" : " or more");
+}
+
 std::string quoted(const std::string& text) {
   std::string result = "\"";
   for (const char byte : text) {
@@ -117,13 +124,13 @@ std::string describe_call(const Call& call) {
 
 std::string describe_wait(const Peers& peers, std::span<const int> silent, const Call& call, double seconds,
                           const std::vector<std::string>& hosts) {
-  const std::string lasts = seconds_text(seconds);
   if (!silent.empty())
-    return name_ranks(silent, hosts) + (silent.size() == 1 ? " has" : " have") + " not answered for " + lasts;
+    return name_ranks(silent, hosts) + (silent.size() == 1 ? " has" : " have") + " not answered for " +
+           silence_text(peers, silent);
   const std::vector<int> elsewhere = peers.elsewhere(call.collective);
   if (call.collective < 0 || elsewhere.empty()) {
     const std::string mine = "all ranks answer, and rank " + name_rank(peers.rank(), hosts) + " is in " +
-                             describe_call(call) + " for " + lasts + ": ";
+                             describe_call(call) + " for " + seconds_text(seconds) + ": ";
     const std::optional<int> last = last_that_computes(peers);
     if (!last) return mine + "the network may be too slow";
     return mine + "it may wait for rank " + name_rank(*last, hosts) + ", which " + describe_place(peers[*last]) +
@@ -132,7 +139,7 @@ std::string describe_wait(const Peers& peers, std::span<const int> silent, const
   const int first = elsewhere.front();
   std::string text = "rank " + name_rank(first, hosts) + " " + describe_place(peers[first]);
   if (elsewhere.size() > 1) text += ", and " + std::to_string(elsewhere.size() - 1) + " more are not there yet";
-  return text + ", for " + lasts;
+  return text + ", for " + seconds_text(peers.since_any_moved());
 }
 
 std::string describe_difference(int rank, const Call& mine, int other, const Call& theirs,
@@ -152,8 +159,7 @@ std::string calls_as_json(const RankCalls& calls, int rank, const std::string& h
   return text + "}\n";
 }
 
-bool write_calls(const std::string& directory, int rank, const std::string& json) noexcept try {
-  FileCalls& calls = system_file_calls();
+bool write_calls(const std::string& directory, int rank, const std::string& json, FileCalls& calls) noexcept try {
   const OutputPath path = OutputFolder(directory) / ("calls-rank-" + std::to_string(rank) + ".json");
   const Descriptor file(calls.create(path, FileCalls::Existing::kReplace));
   std::string_view left = json;

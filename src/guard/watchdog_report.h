@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/files/output_file.h"
 #include "guard/rank_calls.h"
 #include "guard/rank_progress.h"
 
@@ -17,7 +18,8 @@ std::string name_ranks(std::span<const int> ranks, const std::vector<std::string
 // Such as "a sum of 4096 bytes (call 17)".
 std::string describe_call(const Call& call);
 // Says which rank keeps this rank in `call`: "rank 2 on b has not answered for 15 s", "rank 3 on c is still computing
-// step 812, for 15 s", or "all ranks are in a sum of 4096 bytes (call 17), for 15 s".
+// step 812, for 15 s", or "all ranks are in a sum of 4096 bytes (call 17), for 15 s". `seconds`: how long `call` lasts,
+// which may be far longer than a rank is silent.
 std::string describe_wait(const Peers& peers, std::span<const int> silent, const Call& call, double seconds,
                           const std::vector<std::string>& hosts);
 // Says which two calls two ranks are in, where all ranks must make the same call.
@@ -31,8 +33,9 @@ std::string describe_difference(int rank, const Call& mine, int other, const Cal
 // (Call::collective) and "root" are null if the call has none.
 std::string calls_as_json(const RankCalls& calls, int rank, const std::string& host, const std::string& reason);
 
-// Writes calls-rank-R.json into `directory`. Does not flush it to disk, because that may block. Returns whether it
-// succeeded.
-bool write_calls(const std::string& directory, int rank, const std::string& json) noexcept;
+// Writes calls-rank-R.json into `directory`. Does not flush it to disk. Returns whether it succeeded. If a file server
+// does not answer, it does not return.
+bool write_calls(const std::string& directory, int rank, const std::string& json,
+                 FileCalls& calls = system_file_calls()) noexcept;
 
 }  // namespace eave

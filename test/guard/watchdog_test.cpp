@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <deque>
 #include <filesystem>
 #include <memory>
+#include <semaphore>
+#include <thread>
 #include <vector>
 
 #include "base/files/input_file.h"
@@ -20,9 +23,11 @@ using Verb = Operation::Verb;
 // Ranks 0, 1, ... on hosts a, b, ... with a watchdog each. Time passes and messages arrive only in pass().
 class World {
  public:
-  explicit World(int size, double limit = 100, const std::string& directory = "") {
+  explicit World(int size, double limit = 100, const std::string& directory = "",
+                 FileCalls& files = system_file_calls()) {
     WatchdogSettings settings;
     settings.directory = directory;
+    settings.files = &files;
     settings.limits = {
         {limit, "the limit of set-up"}, {limit, "the limit of steps"}, {limit / 2, "that of checkpoints"}};
     for (int rank = 0; rank < size; ++rank) settings.hosts.push_back(std::string(1, static_cast<char>('a' + rank)));
@@ -76,6 +81,30 @@ class World {
   std::vector<std::string> said_;
 };
 
+// Watchdogs write their files in threads of their own.
+bool comes_to_exist(const std::filesystem::path& path) {
+  for (int look = 0; look < 1000 && !std::filesystem::exists(path); ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return std::filesystem::exists(path);
+}
+
+// A file server that does not answer for some seconds.
+class HungFiles final : public SingleFileCalls {
+ public:
+  int create(const OutputPath&, Existing) override {
+    ended_.try_acquire_for(std::chrono::seconds(5));
+    returned_.release();
+    return -1;
+  }
+  std::ptrdiff_t write(int, std::string_view) override { return -1; }
+  void answer() { ended_.release(); }
+  bool has_returned() { return returned_.try_acquire(); }
+  void wait_for_return() { returned_.acquire(); }
+
+ private:
+  std::counting_semaphore<> ended_{0}, returned_{0};
+};
+
 TEST(Watchdog, is_silent_while_calls_end) {
   World world(3);
   for (int step = 0; step < 100; ++step) {
@@ -104,8 +133,23 @@ TEST(Watchdog, names_a_silent_rank_once_for_the_job_then_ends_it_with_69) {
   EXPECT_TRUE(says(world.said()[1], "the limit of set-up"));
   for (int rank : {0, 1, 3}) {
     EXPECT_EQ(world.left(rank), 69);
-    EXPECT_TRUE(std::filesystem::exists(directory.path() / ("calls-rank-" + std::to_string(rank) + ".json")));
+    EXPECT_TRUE(comes_to_exist(directory.path() / ("calls-rank-" + std::to_string(rank) + ".json")));
   }
+}
+
+TEST(Watchdog, ends_the_job_also_if_a_file_server_hangs) {
+  const TemporaryDirectory directory;
+  static HungFiles files;  // the threads of watchdogs may outlive the test
+  World world(2, 100, directory.path(), files);
+  world.begin(0, {});
+  world.freeze(1);
+  world.pass(102);
+  EXPECT_FALSE(files.has_returned());
+  EXPECT_EQ(world.left(0), 69);
+  ASSERT_EQ(world.said().size(), 2U);
+  EXPECT_TRUE(says(world.said()[1], "rank 1 on b has not answered for 100 s"));
+  files.answer();
+  files.wait_for_return();
 }
 
 TEST(Watchdog, says_that_the_run_goes_on_when_a_silent_rank_wakes) {
@@ -145,9 +189,51 @@ TEST(Watchdog, warns_of_a_long_call_only_once_no_other_rank_makes_progress) {
   }
   EXPECT_TRUE(world.said().empty());
   world.pass(10);
+  EXPECT_TRUE(world.said().empty());
+  world.pass(12);
   ASSERT_EQ(world.said().size(), 1U);
-  EXPECT_TRUE(says(world.said()[0], "rank 0 on a is still computing step 99"));
+  EXPECT_TRUE(says(world.said()[0], "rank 0 on a is still computing step 99, and 1 more are not there yet, for 26 s"));
+  world.pass(70);
   EXPECT_EQ(world.left(2), 0);
+  world.pass(10);
+  EXPECT_EQ(world.left(2), 69);
+  ASSERT_EQ(world.said().size(), 2U);
+  EXPECT_TRUE(says(world.said()[1], "rank 0 on a is still computing step 99, and 1 more are not there yet, for 100 s"));
+}
+
+// The call of rank 2 lasts 500 s when rank 1 freezes.
+TEST(Watchdog, counts_how_long_a_rank_is_silent_and_not_how_long_the_call_lasts) {
+  World world(3);
+  world.begin(2, {});
+  const auto go_on = [&world](double seconds) {
+    for (double passed = 0; passed < seconds; passed += 5) {
+      world.rank_progress(0).move();
+      world.rank_progress(1).move();
+      world.pass(5);
+    }
+  };
+  go_on(500);
+  world.freeze(1);
+  go_on(30);
+  ASSERT_EQ(world.said().size(), 1U);
+  EXPECT_TRUE(says(world.said()[0], "rank 1 on b has not answered for 26 s"));
+  world.freeze(1, false);
+  go_on(100);
+  for (int rank = 0; rank < 3; ++rank) {
+    if (rank != 2) world.begin(rank, {});
+    world.end(rank);
+  }
+  world.pass(5);
+  ASSERT_EQ(world.said().size(), 2U);
+  EXPECT_TRUE(says(world.said()[1], "rank 1 on b answered again, the run goes on after 30 s"));
+  world.begin(2, {});
+  go_on(500);
+  world.freeze(1);
+  go_on(95);
+  EXPECT_EQ(world.left(2), 0);
+  go_on(10);
+  EXPECT_EQ(world.left(2), 69);
+  EXPECT_TRUE(says(world.said().back(), "rank 1 on b has not answered for 100 s"));
 }
 
 TEST(Watchdog, waits_for_a_rank_that_goes_on) {
