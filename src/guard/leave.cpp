@@ -10,12 +10,53 @@
 namespace eave {
 
 LeaveGate::LeaveGate(int rank, int ranks, std::function<void(int, const LeaveMessage&)> post, double limit_seconds)
-    : rank_(rank), post_(std::move(post)), limit_seconds_(limit_seconds), closed_at_(static_cast<std::size_t>(ranks)) {
+    : rank_(rank),
+      workers_(ranks),
+      post_(std::move(post)),
+      limit_seconds_(limit_seconds),
+      closed_at_(static_cast<std::size_t>(ranks)) {
   for (auto& each : closed_at_) each = -1;
+}
+
+void LeaveGate::pace(int workers, RankProgress& progress) {
+  workers_ = workers;
+  progress_ = &progress;
+}
+
+// Waits on a rank that follows, until rank 0 is near the step or some rank is asked to leave.
+void LeaveGate::follow(std::unique_lock<std::mutex>& lock, std::int64_t step) {
+  if (step != begun_) allowed_ = std::max(allowed_, step + 1);  // the first step of a run that resumes
+  const auto may_go_on = [&] { return step < allowed_ || closed_ != kOpen || is_agreed_; };
+  if (may_go_on()) return;
+  progress_->begin_to_wait();
+  changed_.wait(lock, may_go_on);
+  progress_->end_waiting();
+}
+
+// Allows the ranks that follow the steps that rank 0 will begin in the next moment, so that at a meeting of all ranks
+// rank 0 need not wait for them.
+void LeaveGate::tell_pace(double seconds) {
+  constexpr double kAhead = 0.5, kMemory = 0.4;  // seconds
+  const int ranks = static_cast<int>(closed_at_.size());
+  if (rank_ != 0 || workers_ == ranks || seconds <= 0) return;
+  std::int64_t begun = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    begun = begun_;
+  }
+  const double steps =
+      seen_ > 0 ? static_cast<double>(std::max<std::int64_t>(begun - seen_, 0)) : 0;  // a run that resumes begins late
+  seen_ = begun;
+  rate_ += (steps / seconds - rate_) * std::min(1.0, seconds / kMemory);
+  const std::int64_t allowed = begun + static_cast<std::int64_t>(std::max(rate_, 0.0) * kAhead);
+  if (allowed <= told_) return;
+  told_ = allowed;
+  for (int to = workers_; to < ranks; ++to) post_(to, {LeaveMessage::Kind::kMayBeginBefore, allowed});
 }
 
 bool LeaveGate::may_begin(std::int64_t step) {
   std::unique_lock lock(mutex_);
+  if (rank_ >= workers_) follow(lock, step);
   const auto may_go_on = [&] { return step < closed_ || is_agreed_; };
   if (limit_seconds_ <= 0) {
     changed_.wait(lock, may_go_on);
@@ -66,6 +107,8 @@ void LeaveGate::receive(int from, const LeaveMessage& message) {
       return note(from, message.step);
     case LeaveMessage::Kind::kLeaveBefore:
       return open_until(message.step);
+    case LeaveMessage::Kind::kMayBeginBefore:
+      return allow(message.step);
   }
 }
 
@@ -76,9 +119,16 @@ void LeaveGate::close() {
   {
     const std::lock_guard lock(mutex_);
     step = closed_ = begun_;
+    changed_.notify_all();
   }
   if (rank_ == 0) return note(0, step);
   post_(0, {LeaveMessage::Kind::kClosedBefore, step});
+}
+
+void LeaveGate::allow(std::int64_t step) {
+  const std::lock_guard lock(mutex_);
+  allowed_ = std::max(allowed_, step);
+  changed_.notify_all();
 }
 
 void LeaveGate::note(int rank, std::int64_t step) {
@@ -108,7 +158,8 @@ LeaveTask::LeaveTask(ControlChannel* channel, int rank, int ranks, const std::at
       gate_(
           rank, ranks, [this](int to, const LeaveMessage& message) { post(to, message); }, limit_seconds) {}
 
-void LeaveTask::tick(double) {
+void LeaveTask::tick(double seconds) {
+  if (can_leave_) gate_.tell_pace(seconds);
   const bool is_asked = asked_ && *asked_;
   if (can_leave_ && (is_asked || gate_.is_wanted())) gate_.ask();
 }

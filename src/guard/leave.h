@@ -4,6 +4,10 @@
 // current step and tells rank 0 which step that is. Rank 0 tells all ranks the furthest of these steps, and the gates
 // open up to it. No rank is past the furthest step. Every rank can reach it: no exchange that a rank waits for lies
 // beyond it. While no rank is asked, a step costs one lock that no other thread holds.
+//
+// A rank that only keeps the center waits for nobody in its steps. Without more, it would be at the next meeting of all
+// ranks at once, and no rank could leave before that meeting. So rank 0, which always trains, tells such ranks how far
+// it is, and their gates let them go only little further (pace).
 #pragma once
 
 #include <atomic>
@@ -16,11 +20,13 @@
 #include <vector>
 
 #include "guard/guard.h"
+#include "guard/rank_progress.h"
 
 namespace eave {
 
 struct LeaveMessage {
-  enum class Kind : std::int64_t { kAsked, kClosedBefore, kLeaveBefore };
+  // kMayBeginBefore is for the pace; the others are for leaving.
+  enum class Kind : std::int64_t { kAsked, kClosedBefore, kLeaveBefore, kMayBeginBefore };
   Kind kind = Kind::kAsked;
   std::int64_t step = 0;
 };
@@ -31,6 +37,10 @@ class LeaveGate {
   // `post` sends a message to another rank without waiting. `limit_seconds`: how long ranks may take to agree; 0: no
   // limit.
   LeaveGate(int rank, int ranks, std::function<void(int to, const LeaveMessage&)> post, double limit_seconds = 0);
+
+  // Call this first, on all ranks: ranks from `workers` on only keep the center, so they follow rank 0. `progress` is
+  // told when such a rank waits.
+  void pace(int workers, RankProgress& progress);
 
   // The training thread calls it before each step, in order, beginning with any step. Returns false if all ranks leave
   // before this step. Waits while the ranks agree. Throws Error(kPeerLost) if they do not agree in time.
@@ -44,29 +54,39 @@ class LeaveGate {
   // step.
   bool is_closed();
 
-  // Only the thread that sends and receives messages calls these two. It may call `ask` again.
+  // Only the thread that sends and receives messages calls these three. It may call `ask` again. It calls `tell_pace`
+  // from time to time; `seconds`: since the last call.
   void ask();
+  void tell_pace(double seconds);
   void receive(int from, const LeaveMessage& message);
 
  private:
   static constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
 
+  void follow(std::unique_lock<std::mutex>& lock, std::int64_t step);
+  void allow(std::int64_t step);
   void close();
   void note(int rank, std::int64_t step);
   void open_until(std::int64_t step);
   [[noreturn]] void fail() const;
 
   const int rank_;
+  int workers_;
+  RankProgress* progress_ = nullptr;
   const std::function<void(int, const LeaveMessage&)> post_;
   const double limit_seconds_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::int64_t begun_ = 0;       // steps before this one have begun
   std::int64_t closed_ = kOpen;  // this step and later ones may not begin
+  std::int64_t allowed_ = 1;     // on a rank that follows: this step and later ones may not begin
   bool is_agreed_ = false;
   bool is_closed_ = false;  // used by the messages' thread
   std::atomic<bool> is_wanted_{false};
   std::vector<std::atomic<std::int64_t>> closed_at_;  // on rank 0, by rank; -1: not told yet
+  // On rank 0, used by the messages' thread: begun_ at the last call of tell_pace, steps per second, and the step told.
+  std::int64_t seen_ = 0, told_ = 0;
+  double rate_ = 0;
 };
 
 // Carries the messages of a LeaveGate to the other ranks.

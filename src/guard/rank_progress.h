@@ -25,12 +25,21 @@ class RankProgress {
   // Reports progress, also without a change of section.
   void move() noexcept { moves_.fetch_add(1, std::memory_order_relaxed); }
 
+  // The rank waits before a step because it follows rank 0 (LeaveGate::pace).
+  void begin_to_wait() noexcept { waits_.fetch_add(1, std::memory_order_relaxed); }
+  void end_waiting() noexcept { waits_.fetch_add(1, std::memory_order_relaxed); }
+  // The number of the wait in progress, from 1; 0: there is none.
+  std::int64_t wait() const noexcept {
+    const std::int64_t waits = waits_.load(std::memory_order_relaxed);
+    return waits % 2 == 0 ? 0 : waits;
+  }
+
   Section section() const noexcept { return static_cast<Section>(section_.load(std::memory_order_relaxed)); }
   std::int64_t step() const noexcept { return step_.load(std::memory_order_relaxed); }
   std::int64_t moves() const noexcept { return moves_.load(std::memory_order_relaxed); }
 
  private:
-  std::atomic<std::int64_t> section_{0}, step_{0}, moves_{0};
+  std::atomic<std::int64_t> section_{0}, step_{0}, moves_{0}, waits_{0};
 };
 
 // The knowledge of one other rank.

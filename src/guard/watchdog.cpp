@@ -66,7 +66,7 @@ void Watchdog::tick(double seconds) {
   if (is_leaving_ && !std::exchange(has_said_so_, true)) tell(kLeaving, 0);
   if (has_said_so_ && leaving_ == peers_.size() - 1) has_left_ = true;
   if (is_in_doubt_.exchange(false)) ask(calls_.of(false).call(calls_.of(false).begun() - 1));
-  const std::optional<Call> call = calls_.under_way();
+  const std::optional<Call> call = under_way();
   if (!call || !call_ || call->sequence != call_->sequence || call->on_device != call_->on_device) {
     settle();
     call_ = call;
@@ -85,6 +85,14 @@ void Watchdog::tick(double seconds) {
     ask(call_);
   }
   judge();
+}
+
+std::optional<Call> Watchdog::under_way() const {
+  const std::int64_t wait = rank_progress_.wait();
+  if (wait == 0) return calls_.under_way();
+  Call call;
+  call.sequence = -1 - wait;
+  return call;
 }
 
 void Watchdog::settle() {

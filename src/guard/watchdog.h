@@ -39,7 +39,7 @@ struct WatchdogSettings {
   std::function<void(ExitCode)> leave;
 };
 
-// While a call lasts, this rank asks the others over the control channel:
+// While a call lasts, or a wait for rank 0 before a step, this rank asks the others over the control channel:
 //     after 2 s, or 1/8 of the limit if that is less: it asks whether the others are in the same call;
 //     once a rank was silent, or no rank made progress, for 1/4 of the limit: one warning for the whole job names the
 //     ranks that do not answer, or are elsewhere;
@@ -80,7 +80,7 @@ class Watchdog final : public GuardTask {
   const WatchdogLimit& limit_here() const;
   double limit() const { return limit_here().seconds; }
   double turn() const;  // seconds that this rank lets lower ranks print first
-  void begin(const Call& call);
+  std::optional<Call> under_way() const;
   void settle();
   void save_calls(const std::string& reason) const noexcept;
   void ask(const std::optional<Call>& about);
@@ -98,7 +98,7 @@ class Watchdog final : public GuardTask {
   const RankProgress& rank_progress_;
   const WatchdogSettings settings_;
   Peers peers_;
-  std::optional<Call> call_;  // in progress
+  std::optional<Call> call_;  // in progress; if its sequence is below -1, this rank waits before a step
   double lasted_ = 0;
   double stood_still_ = 0;      // seconds; the longest standstill of this call since the warning
   double since_asked_ = -1;     // seconds; below 0: no rank asked yet

@@ -127,8 +127,9 @@ std::string describe_wait(const Peers& peers, std::span<const int> silent, const
   if (!silent.empty())
     return name_ranks(silent, hosts) + (silent.size() == 1 ? " has" : " have") + " not answered for " +
            silence_text(peers, silent);
-  const std::vector<int> elsewhere = peers.elsewhere(call.collective);
-  if (call.collective < 0 || elsewhere.empty()) {
+  const bool follows = call.sequence < -1;
+  const std::vector<int> elsewhere = follows ? std::vector{0} : peers.elsewhere(call.collective);
+  if ((call.collective < 0 && !follows) || elsewhere.empty()) {
     const std::string mine = "all ranks answer, and rank " + name_rank(peers.rank(), hosts) + " is in " +
                              describe_call(call) + " for " + seconds_text(seconds) + ": ";
     const std::optional<int> last = last_that_computes(peers);

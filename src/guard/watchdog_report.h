@@ -19,7 +19,8 @@ std::string name_ranks(std::span<const int> ranks, const std::vector<std::string
 std::string describe_call(const Call& call);
 // Says which rank keeps this rank in `call`: "rank 2 on b has not answered for 15 s", "rank 3 on c is still computing
 // step 812, for 15 s", or "all ranks are in a sum of 4096 bytes (call 17), for 15 s". `seconds`: how long `call` lasts,
-// which may be far longer than a rank is silent.
+// which may be far longer than a rank is silent. If the call's sequence is below -1, this rank waits for rank 0 before
+// a step.
 std::string describe_wait(const Peers& peers, std::span<const int> silent, const Call& call, double seconds,
                           const std::vector<std::string>& hosts);
 // Says which two calls two ranks are in, where all ranks must make the same call.

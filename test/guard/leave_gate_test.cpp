@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <future>
 #include <memory>
 #include <random>
 #include <set>
@@ -97,6 +98,74 @@ std::vector<std::int64_t> run_until_asked(int ranks, int steps_between_meetings,
   }
   for (std::thread& thread : threads) thread.join();
   return done;
+}
+
+// Rank 2 only keeps the center: none of its steps waits for a worker.
+class FollowingGate {
+ public:
+  FollowingGate() { gate.pace(2, progress); }
+  // Begins this step in another thread.
+  std::future<bool> begin(std::int64_t step) {
+    return std::async(std::launch::async, [this, step] { return gate.may_begin(step); });
+  }
+  static bool waits(const std::future<bool>& beginning) {
+    return beginning.wait_for(std::chrono::milliseconds(100)) == std::future_status::timeout;
+  }
+
+  std::vector<LeaveMessage> posted;
+  RankProgress progress;
+  LeaveGate gate{2, 3, [this](int, const LeaveMessage& message) { posted.push_back(message); }, 20};
+};
+
+TEST(LeaveGate, lets_a_rank_that_keeps_the_center_follow_rank_0) {
+  using Kind = LeaveMessage::Kind;
+  FollowingGate rank;
+  EXPECT_TRUE(rank.gate.may_begin(0));
+  std::future<bool> begins = rank.begin(1);
+  EXPECT_TRUE(FollowingGate::waits(begins));
+  EXPECT_EQ(rank.progress.wait(), 1);
+  rank.gate.receive(0, {Kind::kMayBeginBefore, 3});
+  EXPECT_TRUE(begins.get());
+  EXPECT_EQ(rank.progress.wait(), 0);
+  EXPECT_TRUE(rank.gate.may_begin(2));
+  begins = rank.begin(3);
+  EXPECT_TRUE(FollowingGate::waits(begins));
+  rank.gate.receive(1, {Kind::kAsked});
+  ASSERT_EQ(rank.posted.size(), 1U);
+  EXPECT_EQ(rank.posted[0].step, 3);
+  EXPECT_TRUE(FollowingGate::waits(begins));
+  rank.gate.receive(0, {Kind::kLeaveBefore, 5});
+  EXPECT_TRUE(begins.get());
+  EXPECT_TRUE(rank.gate.may_begin(4));
+  EXPECT_FALSE(rank.gate.may_begin(5));
+}
+
+TEST(LeaveGate, tells_a_rank_that_follows_of_the_steps_of_the_next_half_second) {
+  std::vector<LeaveMessage> posted;
+  RankProgress progress;
+  LeaveGate gate(0, 3, [&](int to, const LeaveMessage& message) {
+    EXPECT_EQ(to, 2);
+    posted.push_back(message);
+  });
+  gate.pace(2, progress);
+  std::int64_t step = 1000;  // a run that resumes
+  EXPECT_TRUE(gate.may_begin(step++));
+  gate.tell_pace(0.05);
+  ASSERT_EQ(posted.size(), 1U);
+  EXPECT_EQ(posted[0].step, 1001);
+  gate.tell_pace(0.05);
+  EXPECT_EQ(posted.size(), 1U) << "it has heard so";
+  for (int tick = 0; tick < 40; ++tick) {
+    for (int k = 0; k < 5; ++k) EXPECT_TRUE(gate.may_begin(step++));
+    gate.tell_pace(0.05);
+  }
+  EXPECT_NEAR(static_cast<double>(posted.back().step - step), 50, 3);
+  for (int slow = 0; slow < 60; ++slow) {
+    for (int tick = 0; tick < 40; ++tick) gate.tell_pace(0.05);
+    EXPECT_TRUE(gate.may_begin(step++));
+    gate.tell_pace(0.05);
+  }
+  EXPECT_LE(posted.back().step, step + 1);
 }
 
 TEST(LeaveGate, lets_all_ranks_leave_after_the_same_step) {

@@ -236,6 +236,28 @@ TEST(Watchdog, counts_how_long_a_rank_is_silent_and_not_how_long_the_call_lasts)
   EXPECT_TRUE(says(world.said().back(), "rank 1 on b has not answered for 100 s"));
 }
 
+// Rank 1 keeps the center and waits in no call, but before its next step, until rank 0 has begun that.
+TEST(Watchdog, watches_rank_0_for_a_rank_that_follows_it) {
+  World world(2);
+  world.rank_progress(0).enter(Section::kStep, 812);
+  world.rank_progress(1).begin_to_wait();
+  world.pass(30);
+  ASSERT_EQ(world.said().size(), 1U);
+  EXPECT_TRUE(says(world.said()[0], "rank 0 on a is still computing step 812, for 25 s"));
+  world.freeze(0);
+  world.pass(101);
+  EXPECT_EQ(world.left(1), 69);
+  ASSERT_EQ(world.said().size(), 2U);
+  World again(2);
+  for (int step = 1; step < 100; ++step) {
+    again.rank_progress(1).begin_to_wait();
+    again.pass(10);
+    again.rank_progress(1).end_waiting();
+    again.pass(0.1);
+  }
+  EXPECT_TRUE(again.said().empty());
+}
+
 TEST(Watchdog, waits_for_a_rank_that_goes_on) {
   World world(2);
   world.begin(0, {});

@@ -11,6 +11,7 @@
 #include "base/options/option_values.h"
 #include "base/printable.h"
 #include "eave/agreement.h"
+#include "eave/communicator.h"
 
 namespace eave {
 namespace {
@@ -26,6 +27,10 @@ void check_limits(const Transport& transport, const OptionValues& values, bool i
       throw Error(ExitCode::kUsage, "--" + option.name + " has no effect " +
                                         (transport.size() > 1 ? "in a comparison" : "with one rank"));
   }
+}
+
+int workers_of(const OptionValues& values, int ranks) {
+  return count_workers(find_kind(communicator_kinds(), values.text("communicator")), values, ranks);
 }
 
 // Prints with one write call, since other ranks may print at the same time.
@@ -65,7 +70,10 @@ RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_p
              keeps_checkpoints(values) ? &ask_to_leave_by_signals() : nullptr, values.seconds("limit-step")) {
   ControlChannel* const channel = transport.control();
   const CallRecord* const calls = transport.calls();
-  agree(transport, [&] { check_limits(transport, values, channel && calls); });
+  agree(transport, [&] {
+    check_limits(transport, values, channel && calls);
+    leave_.gate().pace(workers_of(values, transport.size()), rank_progress_);
+  });
   std::vector<GuardTask*> tasks = {&leave_};
   if (channel && calls) {
     limit_ = values.seconds("limit-step");

@@ -96,6 +96,19 @@ TEST(Leaving, waits_in_a_replay_until_its_order_lets_all_ranks_stop) {
   expect_end(0, place.eave(words + "--replay free/exchanges.order --run-dir run --overwrite"));
 }
 
+// A rank that only keeps the center waits in no step. Before its next meeting with the others lie hours.
+TEST(Leaving, of_a_run_with_a_rank_for_the_center_does_not_wait_for_a_meeting) {
+  const std::string words = kLong +
+                            "--communicator easgd-async --tau 2 --center-ranks 1 --shape-compute 20ms "
+                            "--checkpoint-every 100000 --transport threads --ranks 3 ";
+  const Place place;
+  Started run(place, words);
+  ASSERT_TRUE(run.trains()) << run.says();
+  run.signal(SIGUSR1);
+  EXPECT_EQ(run.code(), 75) << run.says();
+  expect_end(0, place.eave(words + " --stop-after-time 1us"));
+}
+
 TEST(Leaving, by_a_second_ctrl_c_ends_at_once) {
   const Place place;
   Started run(place, kLong + "--shape-compute 8s");  // one step takes longer than the test waits
