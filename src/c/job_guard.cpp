@@ -11,6 +11,7 @@
 #include "c/stderr_message.h"
 #include "eave/agreement.h"
 #include "eave/options.h"
+#include "transport/core/told_end.h"
 
 namespace eave {
 namespace {
@@ -18,10 +19,6 @@ namespace {
 // The section of eave_stop, which has no limit: a rank that calls it waits for ranks that still evaluate and save.
 constexpr Section kWithoutLimit = Section::kCheckpoint;
 constexpr double kMostPatience = 1;  // seconds of a call before the others are asked about it
-
-// Without MPI_Abort, which may wait for a broken network, and without a regular exit, which waits for the thread that
-// hangs.
-void leave_process(ExitCode code) { _exit(static_cast<int>(code)); }
 
 Section section_of(InterfaceCall::Function function) {
   switch (function) {
@@ -62,7 +59,12 @@ JobGuard::JobGuard(Transport& transport, LeaveTask& leave, const WatchdogLimit& 
   settings.limits.setup = settings.limits.step = limit;
   settings.hosts = hosts;
   settings.say = print_message;
-  settings.leave = leave_process;
+  // Without MPI_Abort, which may wait for a broken network, and without a regular exit, which waits for the thread that
+  // hangs.
+  settings.leave = [channel](ExitCode code) {
+    tell_end(*channel, code);
+    _exit(static_cast<int>(code));
+  };
   watchdog_.emplace(*channel, RankCalls(*calls, transport.device_calls()), rank_progress_, transport.rank(),
                     std::move(settings));
   const double patience = limit.seconds > 0 ? std::min(kMostPatience, limit.seconds / 16) : kMostPatience;

@@ -10,6 +10,7 @@
 
 #include "test/expectations.h"
 #include "transport/tcp/tcp_links.h"
+#include "transport/tcp/tcp_messages.h"
 
 namespace eave {
 namespace {
@@ -91,6 +92,15 @@ TEST(TcpLinks, write_words_that_met_a_full_connection_while_the_rank_computes) {
 }
 
 // The first of them has its code, but none of its bytes has left.
+// A watchdog ends its process in this way. The other rank must not report this one as lost.
+TEST(TcpControl, tells_the_other_rank_with_which_code_a_process_ends) {
+  TwoRanks ranks;
+  TcpControl control(ranks.first);
+  tell_end(control, ExitCode::kInternal);
+  ranks.second.hear_last_words();
+  EXPECT_EQ(ranks.second.end_told(), ExitCode::kInternal);
+}
+
 TEST(TcpLinks, accuse_nobody_if_messages_to_a_full_connection_are_forgotten) {
   const std::vector<std::byte> bytes(1000);
   TwoRanks ranks;

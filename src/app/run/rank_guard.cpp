@@ -12,6 +12,7 @@
 #include "base/printable.h"
 #include "eave/agreement.h"
 #include "eave/communicator.h"
+#include "transport/core/told_end.h"
 
 namespace eave {
 namespace {
@@ -39,7 +40,8 @@ void say(const std::string& text) {
   if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 
-WatchdogSettings watchdog_settings(const OptionValues& values, std::vector<std::string> hosts) {
+WatchdogSettings watchdog_settings(const OptionValues& values, std::vector<std::string> hosts,
+                                   ControlChannel& channel) {
   WatchdogSettings settings;
   const auto limit = [&](const std::string& option) -> WatchdogLimit {
     return {values.seconds(option), "--" + option + " " + values.text(option)};
@@ -49,7 +51,10 @@ WatchdogSettings watchdog_settings(const OptionValues& values, std::vector<std::
   if (values.has("run-dir")) settings.directory = values.text("run-dir");
   settings.say = say;
   // Neither MPI_Abort, which may wait for a broken network, nor an orderly exit, which would wait for the stuck thread.
-  settings.leave = [](ExitCode code) { _exit(static_cast<int>(code)); };
+  settings.leave = [&channel](ExitCode code) {
+    tell_end(channel, code);
+    _exit(static_cast<int>(code));
+  };
   return settings;
 }
 
@@ -78,7 +83,7 @@ RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_p
   if (channel && calls) {
     limit_ = values.seconds("limit-step");
     watchdog_.emplace(*channel, RankCalls(*calls, transport.device_calls()), rank_progress_, transport.rank(),
-                      watchdog_settings(values, hosts_));
+                      watchdog_settings(values, hosts_, *channel));
     tasks.push_back(&*watchdog_);
   }
   if (!keeps_checkpoints(values) && !is_part) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "transport/core/told_end.h"
 #include "transport/messages/messages.h"
 #include "transport/tcp/tcp_links.h"
 
@@ -46,11 +47,12 @@ class TcpMessages final : public Messages {
 };
 
 // Control messages go beside the others, in words of the connections themselves.
-class TcpControl final : public ControlChannel {
+class TcpControl final : public ControlChannel, public TellsEnd {
  public:
   explicit TcpControl(TcpLinks& links) : links_(links) {}
   void post(int to, const ControlMessage& message) override { links_.post(to, message); }
   bool poll(ControlMessage& message, int& from) override { return links_.take(message, from); }
+  void tell_end(ExitCode code) noexcept override { links_.tell_end(code); }
 
  private:
   TcpLinks& links_;
