@@ -145,6 +145,14 @@ TEST(ProgramProcess, appends_output_to_the_log_and_returns_the_code) {
   EXPECT_EQ(ended.code, 128 + SIGTERM);
 }
 
+TEST(ProgramProcess, returns_the_code_though_the_one_who_started_eave_ignores_sigchld) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path log = directory.path() / "log";
+  std::ofstream(log) << "";
+  std::signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(run_logged({"/bin/sh", "-c", "exit 3"}, {nullptr}, log, [] { return false; }).code, 3);
+}
+
 TEST(ProgramProcess, last_lines_leave_out_what_mpirun_says_of_any_failure) {
   const std::string rule(74, '-');
   EXPECT_EQ(last_lines("a\n\n  b\n" + rule + "\nmpirun detected that processes exited with non-zero status\n" + rule +

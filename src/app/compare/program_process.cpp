@@ -107,6 +107,8 @@ ProcessEnd run_logged(const std::vector<std::string>& words, const std::vector<c
   if (!file.is_open())
     throw Error(ExitCode::kInputOutput, log.string() + ": cannot be opened: " + std::strerror(errno));
   const std::vector<char*> pointers = pointers_to(words);
+  // If whoever started eave ignores SIGCHLD, so does eave. Then the kernel would keep no code of the child.
+  std::signal(SIGCHLD, SIG_DFL);
   const pid_t parent = getpid(), process = fork();
   if (process == 0) become(pointers.data(), const_cast<char* const*>(environment.data()), file.number(), parent);
   if (process < 0) throw Error(ExitCode::kResource, std::string("no process can be started: ") + std::strerror(errno));
