@@ -257,5 +257,13 @@ TEST(SideBySide, are_blocks_of_ranks_that_share_no_host) {
   EXPECT_EQ(blocks_side_by_side({"a", "a", "b", "c"}, 2), 1) << "hosts shared otherwise";
 }
 
+TEST(SameComparison, may_be_watched_in_another_way) {
+  EXPECT_NO_THROW(
+      require_same_comparison({{"limit-step", "10min"}, {"lr", "0.1"}}, {{"limit-step", "3s"}, {"lr", "0.1"}}, "all"));
+  expect_error(ExitCode::kConfiguration, "was made with --lr 0.1, now it is 0.2", [] {
+    require_same_comparison({{"lr", "0.1"}}, {{"lr", "0.2"}}, "all");
+  });
+}
+
 }  // namespace
 }  // namespace eave

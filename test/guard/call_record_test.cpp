@@ -50,6 +50,24 @@ TEST(CallRecord, tells_what_is_under_way) {
   EXPECT_GE(record->call(0)->end, record->call(0)->begin);
 }
 
+TEST(CallRecord, goes_on_in_a_part_of_the_job_whose_calls_are_not_those_of_all) {
+  on_ranks({"threads", 3}, [](Transport& transport) {
+    const CallRecord& calls = *transport.calls();
+    std::vector<float> values(5);
+    if (const std::unique_ptr<Transport> part = transport.split(transport.rank() < 2 ? 0 : -1)) {
+      const std::int64_t begun = calls.begun(), collectives = calls.collectives();
+      part->all_reduce_sum(values).wait();
+      EXPECT_EQ(calls.begun(), begun + 1);
+      EXPECT_EQ(calls.collectives(), collectives);
+      EXPECT_EQ(calls.call(begun)->ranks, 2);
+      EXPECT_EQ(calls.call(begun)->collective, -1);
+    }
+    transport.all_reduce_sum(values).wait();
+    EXPECT_EQ(calls.call(calls.begun() - 1)->ranks, 3);
+    EXPECT_EQ(calls.call(calls.begun() - 1)->collective, calls.collectives() - 1);
+  });
+}
+
 TEST(CallRecord, counts_as_collectives_what_all_ranks_take_part_in) {
   const auto record = std::make_unique<CallRecord>(3);
   const std::vector<int> pair{0, 2}, all{0, 1, 2};

@@ -1,6 +1,4 @@
 // Implements `eave compare`: trains with several methods inside one job, and reports which is best.
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -8,6 +6,7 @@
 #include <set>
 
 #include "app/compare/compare_grid.h"
+#include "app/compare/compare_guard.h"
 #include "app/compare/compare_output.h"
 #include "app/compare/compare_runs.h"
 #include "app/compare/compare_sources.h"
@@ -22,11 +21,8 @@
 #include "app/run/run_settings.h"
 #include "base/files/directory_lock.h"
 #include "base/options/option_values.h"
-#include "base/printable.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
-#include "guard/leave.h"
-#include "transport/core/failure.h"
 
 namespace eave {
 
@@ -104,27 +100,6 @@ RankSettings settings_of_rank(const CompareRequest& comparison) {
   return settings;
 }
 
-// Handles requests to leave: if SIGUSR1 or SIGTERM reaches any rank, the whole job ends at once. Finished runs are
-// kept.
-class Leaving {
- public:
-  Leaving(Transport& job, const std::string& output)
-      : notice_(job.control(), job.rank(), ask_to_leave_by_signals(), [output] { leave(output); }),
-        guard_(job.control(), {&notice_}) {}
-
- private:
-  static void leave(const std::string& output) {
-    constexpr ExitCode kCode = ExitCode::kLeftOnRequest;
-    print_failure({kCode, "left on request; what is finished is kept in " + printable(output) +
-                              ": the same command goes on with the rest"},
-                  0, 1);
-    _exit(static_cast<int>(kCode));
-  }
-
-  LeaveNotice notice_;
-  Guard guard_;
-};
-
 void compare_on(Transport& job, const CompareRequest& comparison, const char* const* environment) {
   require_same_start(job, settings_of_rank(comparison));
   const OptionValues& own = comparison.own;
@@ -153,10 +128,12 @@ void compare_on(Transport& job, const CompareRequest& comparison, const char* co
     prepare_output(own, grid.settings, has_results);
   });
   runs.look_at_output();
-  std::optional<Leaving> leaving;
-  agree(job, [&] { leaving.emplace(job, output.string()); });
-  run_all(runs, grid, own);
-  leaving.reset();  // the rest takes only a moment
+  {
+    CompareGuard guard(job, runs.first_values(), runs.hosts(), output.string(), comparison.threads > 0);
+    runs.report_to(guard.rank_progress());
+    run_all(runs, grid, own);
+    agree(job, [] {});  // no rank waits for another one now; the rest takes only a moment
+  }
   agree(job, [&] {
     if (job.rank() == 0) tell_results(own, words);
   });

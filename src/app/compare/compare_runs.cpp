@@ -124,7 +124,7 @@ bool has_results(const std::filesystem::path& run) {
 void require_same_comparison(const std::map<std::string, std::string>& saved,
                              const std::map<std::string, std::string>& mine, const std::string& place) {
   std::set<std::string> free = options_of_rank();
-  free.insert({"run-dir", "progress"});
+  free.insert({"limit-checkpoint", "limit-setup", "limit-step", "progress", "run-dir"});
   free.erase("vocabulary");  // losses per token of different vocabularies are not comparable
   // Comparisons from before 2026-11-26 evaluated once an epoch. Their runs are kept.
   if (!saved.contains("evaluations") && mine.contains("evaluations"))
@@ -200,6 +200,12 @@ OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>
   } catch (const Error& error) {
     throw error_of_cell(cell, error, budget_);
   }
+}
+
+std::vector<OptionValues> CompareRuns::first_values() const {
+  std::vector<OptionValues> all;
+  for (const Cell& cell : grid_.first_cells()) all.push_back(parse(cell, {}));
+  return all;
 }
 
 // Also detects a rank whose options file or EAVE_* variables differ from the others'.
@@ -295,6 +301,7 @@ std::vector<CellOutcome> CompareRuns::run_together(const std::vector<Cell>& cell
                                                .output = output_,
                                                .warnings = &warnings,
                                                .checked = &inputs_.checked,
+                                               .progress = rank_progress_,
                                                .trial_steps = trial_steps});
       if (part->rank() == 0) outcome = summary_text(summary);
     } catch (const AgreedError& error) {

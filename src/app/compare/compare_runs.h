@@ -17,6 +17,7 @@
 #include "eave/options.h"
 #include "eave/recorder.h"
 #include "eave/transport.h"
+#include "guard/rank_progress.h"
 
 namespace eave {
 
@@ -44,6 +45,11 @@ class CompareRuns {
   // Call this once rank 0 has created the output directory. Each run's results are on the host of its first rank. So if
   // some rank does not see rank 0's directory, all runs use the ranks from 0 on, one run after another.
   void look_at_output();
+  // The options of the first run of each method, rate and number of ranks.
+  std::vector<OptionValues> first_values() const;
+  const std::vector<std::string>& hosts() const { return hosts_; }  // of every rank
+  // From now on, the runs report this rank's progress here.
+  void report_to(RankProgress& progress) { rank_progress_ = &progress; }
   // Carries out the runs that have no results yet. `of_all`: the number of runs of the whole comparison, for the
   // progress lines. A diverged run is reported and does not end the comparison; any other failure does.
   void run(const std::vector<Cell>& cells, std::size_t of_all);
@@ -75,6 +81,7 @@ class CompareRuns {
   ComparedInputs inputs_;
   std::set<std::string> warned_;
   CompareProgress progress_;
+  RankProgress* rank_progress_ = nullptr;
 };
 
 }  // namespace eave

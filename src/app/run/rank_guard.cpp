@@ -19,17 +19,6 @@ namespace {
 
 bool keeps_checkpoints(const OptionValues& values) { return values.has("run-dir") && values.flag("checkpoint"); }
 
-void check_limits(const Transport& transport, const OptionValues& values, bool is_watched) {
-  constexpr double kLeast = 1;  // ranks are checked many times within a limit
-  for (const OptionSpec& option : guard_options()) {
-    if (values.seconds(option.name) != 0 && values.seconds(option.name) < kLeast)
-      refuse_option(values, option.name, "expected a time from 1s up, or 0s for no limit");
-    if (!is_watched && values.given(option.name))
-      throw Error(ExitCode::kUsage, "--" + option.name + " has no effect " +
-                                        (transport.size() > 1 ? "in a comparison" : "with one rank"));
-  }
-}
-
 int workers_of(const OptionValues& values, int ranks) {
   return count_workers(find_kind(communicator_kinds(), values.text("communicator")), values, ranks);
 }
@@ -38,6 +27,18 @@ int workers_of(const OptionValues& values, int ranks) {
 void say(const std::string& text) {
   const std::string line = printable(text) + "\n";
   if (write(STDERR_FILENO, line.data(), line.size()) < 0) return;
+}
+
+}  // namespace
+
+void check_limits(const OptionValues& values, bool is_watched) {
+  constexpr double kLeast = 1;  // ranks are checked many times within a limit
+  for (const OptionSpec& option : guard_options()) {
+    if (values.seconds(option.name) != 0 && values.seconds(option.name) < kLeast)
+      refuse_option(values, option.name, "expected a time from 1s up, or 0s for no limit");
+    if (!is_watched && values.given(option.name))
+      throw Error(ExitCode::kUsage, "--" + option.name + " has no effect with one rank");
+  }
 }
 
 WatchdogSettings watchdog_settings(const OptionValues& values, std::vector<std::string> hosts,
@@ -58,8 +59,6 @@ WatchdogSettings watchdog_settings(const OptionValues& values, std::vector<std::
   return settings;
 }
 
-}  // namespace
-
 std::vector<OptionSpec> guard_options() {
   return {{"limit-setup", OptionType::kSeconds, "10min",
            "longest wait for a silent or late rank before the first step; then the job ends. 0s: no limit"},
@@ -69,16 +68,18 @@ std::vector<OptionSpec> guard_options() {
            "longest wait for a silent or late rank while a checkpoint is saved; then the job ends. 0s: no limit"}};
 }
 
-RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_part)
-    : hosts_(transport.all_gather(host_name())),
+RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_part, RankProgress* of_job)
+    : of_job_(of_job),
+      hosts_(transport.all_gather(host_name())),
       leave_(transport.control(), transport.rank(), transport.size(),
              keeps_checkpoints(values) ? &ask_to_leave_by_signals() : nullptr, values.seconds("limit-step")) {
   ControlChannel* const channel = transport.control();
   const CallRecord* const calls = transport.calls();
   agree(transport, [&] {
-    check_limits(transport, values, channel && calls);
+    check_limits(values, is_part || (channel && calls));
     leave_.gate().pace(workers_of(values, transport.size()), rank_progress_);
   });
+  rank_progress().enter(Section::kSetup, 0);
   std::vector<GuardTask*> tasks = {&leave_};
   if (channel && calls) {
     limit_ = values.seconds("limit-step");

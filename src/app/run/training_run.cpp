@@ -414,7 +414,7 @@ RunSummary run_training(Transport& bare, const CommandLine& line, const OptionVa
   agree(bare, [&] { check_outputs(given); });
   OptionValues values = context.trial_steps > 0 ? without_files(given) : given;
   settle_checkpoint_directory(bare, values);
-  RankGuard guard(bare, values, context.is_part);
+  RankGuard guard(bare, values, context.is_part, context.progress);
   const DevicePlan device = choose_device(bare, values);
   const std::unique_ptr<Transport> nccl = make_nccl_link(bare, values, device);
   Transport& link = nccl ? *nccl : bare;

@@ -14,6 +14,8 @@
 
 namespace eave {
 
+class RankProgress;  // guard/rank_progress.h
+
 // How a training relates to the rest of what this process does.
 struct TrainingContext {
   // Set for a training that is one run of a comparison. It prints nothing. If it diverges, it ends on all ranks by
@@ -24,6 +26,8 @@ struct TrainingContext {
   std::vector<std::string>* warnings = nullptr;  // for a part: receives rank 0's warnings
   // For a part: the result of the last run's check of samples. Receives the result of this run.
   CheckedSamples* checked = nullptr;
+  // For a part: this rank's progress, which the guard of the whole comparison watches; nullptr: nobody does.
+  RankProgress* progress = nullptr;
   // Above 0: a trial of so many steps of the run that the options describe. It leaves no files, evaluates only at its
   // end, and refuses what the run would refuse as it begins.
   std::int64_t trial_steps = 0;

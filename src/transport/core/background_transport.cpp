@@ -42,9 +42,11 @@ void ask_for_prompt_wake_up() noexcept {
 
 }  // namespace
 
-BackgroundTransport::BackgroundTransport(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {
+BackgroundTransport::BackgroundTransport(std::unique_ptr<Wire> wire, CallRecord* job)
+    : wire_(std::move(wire)), calls_(job), is_part_(job != nullptr) {
   if (size() == 1) return;
-  calls_ = std::make_unique<CallRecord>(size());
+  if (!is_part_) own_calls_ = std::make_unique<CallRecord>(size());
+  if (!is_part_) calls_ = own_calls_.get();
   thread_ = start_thread("for communication", [this] { carry_out_all(); });
 }
 
@@ -118,7 +120,7 @@ std::unique_ptr<Transport> BackgroundTransport::split(int part) {
   } else {
     enqueue({.verb = Operation::Verb::kSplit, .part = part, .wire = &wire}).wait();
   }
-  return wire ? std::make_unique<BackgroundTransport>(std::move(wire)) : nullptr;
+  return wire ? std::make_unique<BackgroundTransport>(std::move(wire), calls_) : nullptr;
 }
 
 void BackgroundTransport::serve(Service* service) {
@@ -213,7 +215,7 @@ void BackgroundTransport::end_first(const std::exception_ptr& failure) {
   first->finish(failure);
   if (begun_.empty() || failure) return;
   begun_.front()->start();
-  calls_->begin(begun_.front()->request());
+  record(begun_.front()->request());
 }
 
 void BackgroundTransport::carry_out_all() noexcept {
@@ -299,6 +301,10 @@ void BackgroundTransport::broadcast(const Operation::Request& request) {
   wire_->broadcast(request.values, request.root);
 }
 
+void BackgroundTransport::record(const Operation::Request& request) noexcept {
+  calls_->begin(request, is_part_ ? size() : 0);
+}
+
 void BackgroundTransport::carry_out(Operation& operation) {
   const Operation::Request& request = operation.request();
   if (request.mark) {
@@ -306,7 +312,7 @@ void BackgroundTransport::carry_out(Operation& operation) {
     // The operation's time does not include what the device had to compute first.
     operation.start();
   }
-  calls_->begin(request);
+  record(request);
   switch (request.verb) {
     case Operation::Verb::kAllReduceSum:
       return sum(request);

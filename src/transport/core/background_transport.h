@@ -22,7 +22,8 @@ namespace eave {
 // are no longer in step. The destructor carries out the queued operations, then ends the thread.
 class BackgroundTransport final : public Transport {
  public:
-  explicit BackgroundTransport(std::unique_ptr<Wire> wire);
+  // `job`: for a part of a job, the record of the job's calls, which outlives this.
+  explicit BackgroundTransport(std::unique_ptr<Wire> wire, CallRecord* job = nullptr);
   BackgroundTransport(const BackgroundTransport&) = delete;
   BackgroundTransport& operator=(const BackgroundTransport&) = delete;
   ~BackgroundTransport() override;
@@ -44,7 +45,7 @@ class BackgroundTransport final : public Transport {
   std::size_t request_length() const override { return wire_->request_length().value_or(Transport::request_length()); }
   void withdraw() noexcept override;
   ControlChannel* control() override { return size() == 1 ? nullptr : wire_->control(); }
-  const CallRecord* calls() const override { return wire_->calls() ? wire_->calls() : calls_.get(); }
+  const CallRecord* calls() const override { return size() == 1 ? nullptr : wire_->calls() ? wire_->calls() : calls_; }
   const CallRecord* device_calls() const override { return wire_->device_calls(); }
   void abort(ExitCode code) noexcept override { wire_->abort(code); }
 
@@ -62,6 +63,7 @@ class BackgroundTransport final : public Transport {
   bool may_follow(const Operation::Request& request) const;
   void poll_requests(std::unique_lock<std::mutex>& lock);
   void carry_out(Operation& operation);
+  void record(const Operation::Request& request) noexcept;
   void sum(const Operation::Request& request);
   void broadcast(const Operation::Request& request);
   void await(DeviceMark& mark);
@@ -72,7 +74,9 @@ class BackgroundTransport final : public Transport {
   std::unique_ptr<StagedWire> staged_;
   std::unique_ptr<DirectWire> direct_;  // set if messages reach the devices of all ranks
   SingleRankService alone_;             // used by a single rank
-  std::unique_ptr<CallRecord> calls_;   // set if there are several ranks
+  std::unique_ptr<CallRecord> own_calls_;
+  CallRecord* calls_ = nullptr;  // the job's or own_calls_; set if there are several ranks
+  bool is_part_ = false;
   OperationPool pool_;
   std::mutex mutex_;
   std::condition_variable changed_;

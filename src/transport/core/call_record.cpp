@@ -51,12 +51,12 @@ bool in_step(const Call& mine, const Call& theirs) noexcept {
   return mine.verb != Verb::kBroadcast || (mine.bytes == theirs.bytes && mine.root == theirs.root);
 }
 
-Call CallRecord::describe(const Operation::Request& request) noexcept {
-  const bool is_of_all = request.verb != Verb::kRequest && request.verb != Verb::kNothing &&
+Call CallRecord::describe(const Operation::Request& request, int ranks_of_part) noexcept {
+  const bool is_of_all = ranks_of_part == 0 && request.verb != Verb::kRequest && request.verb != Verb::kNothing &&
                          (request.ranks.empty() || std::ssize(request.ranks) == ranks_);
   Call call{.begin = now(),
             .bytes = static_cast<std::int64_t>(request.values.size_bytes()),
-            .ranks = ranks_,
+            .ranks = ranks_of_part > 0 ? ranks_of_part : ranks_,
             .verb = request.verb,
             .on_device = on_device_ ? 1 : 0};
   call.sequence = begun_.load(std::memory_order_relaxed);
@@ -76,8 +76,8 @@ Call CallRecord::describe(const Operation::Request& request) noexcept {
   return call;
 }
 
-void CallRecord::begin(const Operation::Request& request) noexcept {
-  last_ = describe(request);
+void CallRecord::begin(const Operation::Request& request, int ranks_of_part) noexcept {
+  last_ = describe(request, ranks_of_part);
   write(last_);
   begun_.store(last_.sequence + 1, std::memory_order_release);
 }

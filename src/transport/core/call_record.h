@@ -34,15 +34,16 @@ bool in_step(const Call& mine, const Call& theirs) noexcept;
 // Continues a hash of collective calls by one call. `bytes`: of values; texts may differ in length.
 std::int64_t continue_history(std::int64_t history, Operation::Verb verb, std::int64_t bytes, int root) noexcept;
 
-// The last 1024 calls. One thread writes. Other threads may read at the same time: a call that is read is complete, or
-// is missing. Neither side waits for the other.
+// The last 1024 calls. One thread writes at a time: that of the job, or that of its part while there is one. Other
+// threads may read at the same time: a call that is read is complete, or is missing. Neither side waits for the other.
 class CallRecord {
  public:
   static constexpr std::int64_t kKept = 1024;
   // `ranks`: how many the job has. `on_device`: whether a device carries out the calls.
   explicit CallRecord(int ranks, bool on_device = false) : ranks_(ranks), on_device_(on_device) {}
 
-  void begin(const Operation::Request& request) noexcept;
+  // `ranks_of_part`: of the part of the job that makes the call; 0: the whole job.
+  void begin(const Operation::Request& request, int ranks_of_part = 0) noexcept;
   void end() noexcept;
 
   std::int64_t begun() const noexcept { return begun_.load(std::memory_order_acquire); }  // calls so far
@@ -61,12 +62,12 @@ class CallRecord {
     std::array<std::atomic<std::int64_t>, kWords> words{};
   };
   void write(const Call& call) noexcept;
-  Call describe(const Operation::Request& request) noexcept;
+  Call describe(const Operation::Request& request, int ranks_of_part) noexcept;
 
   const int ranks_;
   const bool on_device_;
   std::int64_t history_ = 0;
-  Call last_;  // used by the writing thread
+  Call last_;  // used by the thread that writes
   std::atomic<std::int64_t> begun_{0}, collectives_{0};
   std::array<Place, kKept> places_;
 };
