@@ -34,6 +34,16 @@ TEST(TrainOptions, every_communicator_and_its_options_are_in_the_help) {
   }
 }
 
+TEST(TrainOptions, weight_decay_is_of_matrices_if_the_data_are_text) {
+  const auto decays = [](const std::vector<std::string>& words) {
+    return train_command_line().parse(words).text("weight-decay-of");
+  };
+  EXPECT_EQ(decays({"--data", "text", "--weight-decay", "0.1"}), "matrices");
+  EXPECT_EQ(decays({"--data", "text", "--weight-decay", "0.1", "--weight-decay-of", "all"}), "all");
+  EXPECT_EQ(decays({"--data", "text"}), "all");
+  EXPECT_EQ(decays({"--data", "synthetic", "--weight-decay", "0.1"}), "all");
+}
+
 TEST(TrainOptions, slow_rank_is_rank_colon_factor_x) {
   const SlowRank slow = parse_slow_rank("2:4x", 3);
   EXPECT_EQ(slow.rank, 2);

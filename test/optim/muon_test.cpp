@@ -173,6 +173,33 @@ TEST(Muon, makes_matrices_that_lie_side_by_side_orthogonal_one_by_one) {
   expect_steps(tensors, {1, 4, 2});
 }
 
+// Tensors with one dimension lie in the last block before a hidden matrix and in the first one after it.
+TEST(Muon, decays_only_tensors_with_two_or_more_dimensions_if_told) {
+  const std::vector<TensorInfo> tensors = {{"embed1.weight", {10, 3}, 0, 30},
+                                           {"ln1.scale", {3}, 32, 3},
+                                           {"linear1.weight", {5, 7}, 48, 35},
+                                           {"linear1.bias", {7}, 96, 7},
+                                           {"linear2.weight", {4, 10}, 112, 40, true}};
+  constexpr std::size_t kSize = 160;
+  const auto mixed = make_optimizer("muon", {{"weight-decay", "0.1"}, {"weight-decay-of", "matrices"}}, kSize, tensors);
+  const auto with = make_optimizer("muon", {{"weight-decay", "0.1"}}, kSize, tensors);
+  const auto without = make_optimizer("muon", {}, kSize, tensors);
+  std::vector<float> x = random_arena(kSize, tensors, 1), y = x, z = x;
+  for (std::uint64_t t = 1; t <= 3; ++t) {
+    const std::vector<float> g = random_arena(kSize, tensors, 100 * t);
+    mixed->update(x, g, 0.01, {});
+    with->update(y, g, 0.01, {});
+    without->update(z, g, 0.01, {});
+  }
+  for (const TensorInfo& tensor : tensors) {
+    const auto begin = static_cast<std::size_t>(tensor.offset), end = begin + static_cast<std::size_t>(tensor.size);
+    for (std::size_t i = begin; i < end; ++i) {
+      EXPECT_EQ(x[i], tensor.shape.size() > 1 ? y[i] : z[i]) << tensor.name << ", " << i;
+      EXPECT_NE(y[i], z[i]) << "otherwise the test could not tell them apart";
+    }
+  }
+}
+
 TEST(Muon, counts_hidden_matrices_without_the_output) {
   std::vector<TensorInfo> tied = kOfModel, parts = kOfModel;
   tied.back().is_output = false;

@@ -85,6 +85,20 @@ TEST(Sgd, survives_a_rate_of_zero_without_momentum_correction) {
   EXPECT_EQ(x[0], 0.5f);
 }
 
+// The classical form from x = 8 with v = 0: v is -1, -1.5 and -1.75, and x + v in turn 7, 5.5 and 3.75.
+TEST(Sgd, knows_where_the_iterate_is_with_momentum_correction_and_without) {
+  for (const std::string correction : {"on", "off"}) {
+    const auto sgd =
+        make_optimizer("sgd", {{"momentum", "0.5"}, {"nesterov", "on"}, {"momentum-correction", correction}}, 1);
+    std::vector<float> x = {8}, g = {4};
+    for (const float iterate : {7.0f, 5.5f, 3.75f}) {
+      sgd->update(x, g, 0.25, {});
+      const Ahead ahead = sgd->ahead(0.25);
+      EXPECT_EQ(x[0] + ahead.factor * ahead.velocity[0], iterate) << correction;
+    }
+  }
+}
+
 Doubles adamw_in_double(double beta1, double beta2, double epsilon, double decay) {
   Doubles x = widen(random_floats(kSize, 1)), m(kSize), v(kSize);
   for (int t = 0; t < kSteps; ++t) {
