@@ -21,16 +21,20 @@ TrainingSetting elastic() {
   return setting;
 }
 
-// The reference: loss and accuracy of all test samples in a single batch, computed by another model on one rank.
-ModelScore score_alone(Training& training, ConstSlice parameters, ConstSlice statistics) {
+// The reference: loss and accuracy of all samples of a set in a single batch, computed by another model on one rank.
+ModelScore score_alone(Training& training, const Dataset& set, ConstSlice parameters, ConstSlice statistics) {
   Model model = training.another_model();
   Score total;
-  const Dataset& test = *training.data().test;
-  for_each_evaluation_batch(training.data(), test, training.parts().augmentation, 0, test.size(), test.size(),
+  for_each_evaluation_batch(training.data(), set, training.parts().augmentation, 0, set.size(), set.size(),
                             [&](const Batch& batch) { total = model.evaluate(batch, parameters, statistics); });
   const auto samples = static_cast<double>(total.samples);
-  EXPECT_EQ(total.samples, 53);
+  EXPECT_EQ(total.samples, set.size());
   return {total.loss_sum / samples, static_cast<double>(total.correct) / samples};
+}
+
+ModelScore score_alone(Training& training, ConstSlice parameters, ConstSlice statistics) {
+  EXPECT_EQ(training.data().test->size(), 53);
+  return score_alone(training, *training.data().test, parameters, statistics);
 }
 
 // The samples are the same, in other batches. So sums of losses round differently, and counts are equal.
@@ -87,6 +91,19 @@ TEST(Evaluation, of_four_models_equals_that_of_one_rank_on_the_whole_test_set) {
       expect_scores_of_one_rank(transport, setting);
     });
   }
+}
+
+TEST(Evaluation, of_the_validation_set_is_on_its_samples_alone) {
+  on_ranks({"threads", 3}, [](Transport& transport) {
+    DataSplit data = crafted_data(96, 53);
+    data.validation = std::make_unique<CraftedImages>(31);
+    Training training(transport, elastic(), std::move(data));
+    const EvaluationRecord record = training.run().evaluation;
+    ASSERT_TRUE(record.validation);
+    expect_same(*record.validation, score_alone(training, *training.data().validation, training.center(), {}),
+                "validation");
+    EXPECT_GT(std::abs(record.validation->loss - record.center.loss), 1e-4) << "of the test set";
+  });
 }
 
 TEST(Evaluation, of_elastic_workers_tells_four_models_apart) {

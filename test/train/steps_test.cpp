@@ -124,6 +124,52 @@ TEST_P(Steps, of_a_slow_rank_take_so_much_longer) {
   });
 }
 
+// The first exchange uses the values after three steps, before the fourth step or after the third. Until then the
+// center is where all began. It moves by `share` of the distances of the iterates: alpha, or alpha / (1 - alpha) if the
+// workers have been pulled already. Each step has a rate of its own.
+void expect_pull_of_iterates(Transport& transport, const std::string& order, std::int64_t steps, double share) {
+  TrainingSetting setting;
+  setting.samples = 48;
+  setting.communicator = "easgd";
+  setting.averaging = {{"tau", "3"}, {"alpha", "0.2"}, {"order", order}};
+  setting.optimizer = {{"momentum", "0.9"}, {"nesterov", "on"}};
+  setting.rate = {{"lr", "0.05"}, {"lr-schedule", "cosine"}};
+  setting.plan.steps = steps;
+  Training training(transport, setting);
+  std::vector<float> start, held, velocity;
+  training.at_step = [&](const StepRecord& record) {
+    if (record.step == 1) start = training.center();
+    if (record.step != 3) return;
+    held = training.parameters();
+    velocity = training.momentum();
+  };
+  training.run();
+  const auto moved_with = [&](double rate) {
+    std::vector<float> iterate = held;
+    for (std::size_t k = 0; k < iterate.size(); ++k) iterate[k] += static_cast<float>(0.9 * rate) * velocity[k];
+    Doubles center = sum_of_all(transport, iterate);
+    for (std::size_t k = 0; k < center.size(); ++k) center[k] = start[k] + share * (center[k] - 2.0 * start[k]);
+    return center;
+  };
+  const std::vector<float> center = training.center();
+  const double rate = training.steps.back().learning_rate,
+               last_rate = training.steps[training.steps.size() - 2].learning_rate;
+  const Doubles expected = moved_with(rate), with_last_rate = moved_with(last_rate);
+  double apart = 0;
+  for (std::size_t k = 0; k < center.size(); ++k) {
+    EXPECT_NEAR(center[k], expected[k], 1e-6) << order << ", " << k;
+    apart = std::max(apart, std::abs(expected[k] - with_last_rate[k]));
+  }
+  EXPECT_GT(apart, 1e-4) << "otherwise the test could not tell rates apart";
+}
+
+TEST(Eamsgd, of_the_trainer_pulls_the_iterate_at_the_rate_of_the_exchanges_step) {
+  on_ranks({"threads", 2}, [](Transport& transport) {
+    expect_pull_of_iterates(transport, "paper", 4, 0.2);
+    expect_pull_of_iterates(transport, "after-step", 3, 0.25);
+  });
+}
+
 int exit_code(int ranks, const std::function<void(Transport&)>& body) { return run_job(ranks, body).code; }
 
 TEST(LastStep, that_diverges_ends_the_job_with_76) {
