@@ -1,6 +1,7 @@
 // Runs the program with methods whose ranks exchange with a center, each at its own pace.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -63,6 +64,28 @@ TEST(AsynchronousRun, has_neither_samples_nor_steps_nor_a_worker_on_ranks_that_k
   EXPECT_FALSE(last.at("trains").get<bool>());
   for (const Json& count : last.at("class_histogram")) EXPECT_EQ(count, 0);
   EXPECT_EQ(ranks, (std::set<int>{0, 1}));
+}
+
+// The values of a model file, which follow its header. The header tells the number of ranks, too.
+std::string values_of_model(const Place& place, const std::string& run) {
+  const std::string file = place.read(run + "/model.safetensors");
+  std::uint64_t header = 0;
+  std::memcpy(&header, file.data(), sizeof header);
+  return file.substr(sizeof header + header);
+}
+
+// With batch norm, the model of all has the average of the workers' statistics.
+TEST(AsynchronousRun, in_turns_has_the_same_models_and_losses_with_a_rank_that_keeps_the_center) {
+  const Place place;
+  const std::string words =
+      "--model \"conv2d 4 3x3 no_bias; batch_norm; relu; global_pool; dense classes\" --async-order round-robin "
+      "--batch-norm-statistics average ";
+  expect_end(0, place.eave(free_run(words + "--ranks 2 --run-dir without")));
+  expect_end(0, place.eave(free_run(words + "--ranks 3 --center-ranks 1 --run-dir with")));
+  EXPECT_EQ(values_of_model(place, "with"), values_of_model(place, "without"));
+  const Json with = json_in(place, "with/summary.json"), without = json_in(place, "without/summary.json");
+  for (const char* which : {"center", "mean_of_workers", "first_worker", "best_worker"})
+    EXPECT_EQ(with.at("evaluation").at(which), without.at("evaluation").at(which)) << which;
 }
 
 // All ranks wait for each other at each update of the average, also those that keep the center.
