@@ -18,7 +18,8 @@ namespace {
 
 class ErrorFeedbacks : public testing::TestWithParam<Ranks> {};
 
-std::vector<float> last_of(const std::vector<Slice>& state) { return {state.back().begin(), state.back().end()}; }
+std::vector<float> floats_in(ConstSlice slice) { return {slice.begin(), slice.end()}; }
+std::vector<float> last_of(const std::vector<Slice>& state) { return floats_in(state.back()); }
 
 // The values are whole numbers of 7 bits, so sums are exact. int8 is missing here: its scale is rarely a power of two,
 // so it rounds. Other tests cover it.
@@ -46,6 +47,65 @@ TEST_P(ErrorFeedbacks, of_easgd_conserve_the_sum_of_parameters_center_and_residu
         }
       }
     }
+  });
+}
+
+// With alpha 1/2 a pair loses twice what each of its workers has dropped.
+TEST_P(ErrorFeedbacks, of_gossip_conserve_the_sum_of_parameters_and_twice_the_residuals_exactly) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    if (transport.size() == 1) return;
+    BegunWorker worker(transport, "gossip", {{"tau", "1"}, {"compression", "bf16"}}, {.size = 40});
+    std::ranges::copy(whole_numbers(transport.rank(), 40), worker.x.begin());
+    for (float& value : worker.x) value *= 33;  // more than 8 bits: bf16 has something to drop
+    const auto residual = [&] { return last_of(worker.communicator().state()); };
+    const auto conserved = [&] {
+      std::vector<float> twice = residual();
+      for (float& value : twice) value *= 2;
+      return added(sum_of_all(transport, worker.x), sum_of_all(transport, twice));
+    };
+    const Doubles before = conserved();
+    for (std::int64_t t = 1; t <= 4; ++t) {
+      exchange(worker, t);
+      EXPECT_EQ(conserved(), before) << "step " << t;
+    }
+    EXPECT_NE(residual(), std::vector<float>(40));
+  });
+}
+
+// The first ranks of groups keep a second residual, of the sum among themselves.
+TEST_P(ErrorFeedbacks, of_a_tree_conserve_the_sum_of_parameters_centers_and_residuals_exactly) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    if (transport.size() == 1) return;
+    Worker worker(transport, "easgd-tree",
+                  {{"groups", "2"},
+                   {"tau", "1"},
+                   {"global-tau", "2"},
+                   {"alpha", "0.25"},
+                   {"global-alpha", "0.125"},
+                   {"allow-unstable", "on"},
+                   {"compression", "top-k"},
+                   {"top-k-share", "0.1"}},
+                  {.size = 40});
+    start_at(worker, whole_numbers(transport.rank(), 40));
+    const auto conserved = [&] {
+      Doubles sum = sum_with_center(transport, worker);
+      const std::vector<Slice> state = worker.communicator().state();
+      std::vector<float> own(40);  // what this rank alone keeps
+      const auto add = [&](ConstSlice more) { std::ranges::transform(own, more, own.begin(), std::plus<float>()); };
+      const bool is_first = state.size() == 5;
+      add(state[3]);
+      if (is_first) add(state[1]);  // the group's center, which others hold too
+      if (is_first) add(state[4]);
+      return added(sum, sum_of_all(transport, own));
+    };
+    const Doubles before = conserved();
+    for (std::int64_t t = 1; t <= 4; ++t) {
+      exchange(worker, t);
+      EXPECT_EQ(conserved(), before) << "step " << t;
+    }
+    if (transport.size() < 4) return;  // in a group of one nothing is dropped
+    for (std::size_t i = 3; i < worker.communicator().state().size(); ++i)
+      EXPECT_NE(floats_in(worker.communicator().state()[i]), std::vector<float>(40)) << i;
   });
 }
 
@@ -114,6 +174,26 @@ TEST_P(ErrorFeedbacks, of_means_conserve_what_all_moved_by_exactly) {
       EXPECT_EQ(std::vector<float>(state[0].begin(), state[0].end()), agreed);
       EXPECT_EQ(added(sum_of_all(transport, last_of(state)), agreed), moved) << "round " << round;
     }
+  });
+}
+
+// Few elements move, so top-k sends all of them and drops nothing.
+TEST_P(ErrorFeedbacks, of_means_weigh_workers_by_their_samples) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    const int ranks = transport.size(), samples_of_all = ranks * (ranks + 1) / 2;
+    MeanExchange exchange(transport, make_codec("top-k", "0.5"));
+    WeightedMean mean(transport);
+    mean.count({.samples = transport.rank() + 1, .samples_everywhere = samples_of_all});
+    std::vector<float> x(40, 4.0f);
+    exchange.begin(cpu_device(), x);
+    Doubles expected(40, 4.0);
+    for (std::size_t k = 0; k < 12; ++k) {
+      x[k] += whole_numbers(transport.rank(), 40)[k];
+      for (int rank = 0; rank < ranks; ++rank)
+        expected[k] += (rank + 1.0) / samples_of_all * static_cast<double>(whole_numbers(rank, 40)[k]);
+    }
+    exchange.average(mean, x);
+    for (std::size_t k = 0; k < 40; ++k) EXPECT_NEAR(x[k], expected[k], 1e-5) << k;
   });
 }
 
@@ -239,6 +319,50 @@ TEST_P(ErrorFeedbacks, are_forgotten_where_all_begin_anew_from_the_center) {
       worker.reset_to_center();
       EXPECT_EQ(last_of(worker.communicator().state()), std::vector<float>(37)) << method;
     }
+  });
+}
+
+TEST_P(ErrorFeedbacks, of_pairs_and_trees_are_forgotten_where_all_begin_anew_from_the_center) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    if (transport.size() == 1) return;
+    const auto expect_forgotten = [&](const std::string& method, const Given& given, std::size_t first) {
+      BegunWorker worker(transport, method, with(given, {{"tau", "1"}}), {.momentum = 0.9}, 6);
+      worker.consensus();
+      const std::vector<Slice> state = worker.communicator().state();
+      ASSERT_LT(first, state.size());
+      for (std::size_t i = first; i < state.size(); ++i)
+        EXPECT_NE(floats_in(state[i]), std::vector<float>(37)) << method << i;
+      worker.reset_to_center();
+      for (std::size_t i = first; i < state.size(); ++i)
+        EXPECT_EQ(floats_in(state[i]), std::vector<float>(37)) << method << i;
+    };
+    expect_forgotten("gossip", {{"compression", "bf16"}}, 1);
+    if (transport.size() < 4) return;  // in a group of one nothing is dropped
+    expect_forgotten("easgd-tree", {{"groups", "2"}, {"global-tau", "2"}, {"compression", "top-k"}}, 3);
+  });
+}
+
+// All workers hold these parameters, and the next exchange sends their distances from them.
+TEST_P(ErrorFeedbacks, of_local_sgd_begin_from_the_parameters_of_averaged_gradients) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    if (transport.size() == 1) return;
+    BegunWorker worker(transport, "local-sgd", {{"tau", "3"}, {"post-local-at", "10"}, {"compression", "top-k"}}, {},
+                       10);
+    EXPECT_EQ(floats_in(worker.communicator().state()[2]), worker.x);
+    EXPECT_TRUE(same_on_all_ranks(transport, worker.x));
+  });
+}
+
+TEST_P(ErrorFeedbacks, of_local_sgd_begin_anew_from_the_center_and_a_momentum_of_0) {
+  on_ranks(GetParam(), [](Transport& transport) {
+    if (transport.size() == 1) return;
+    BegunWorker worker(transport, "local-sgd", {{"tau", "2"}, {"worker-momentum", "average"}, {"compression", "top-k"}},
+                       {.momentum = 0.9}, 5);
+    const std::vector<Slice> state = worker.communicator().state();
+    EXPECT_NE(floats_in(state[4]), std::vector<float>(37));
+    worker.reset_to_center();
+    EXPECT_EQ(floats_in(state[2]), worker.x);
+    EXPECT_EQ(floats_in(state[4]), std::vector<float>(37));
   });
 }
 
