@@ -169,40 +169,49 @@ TEST_P(LocalSgd, treats_all_vectors_of_the_optimizer_alike) {
   });
 }
 
-// A reference for --adaptive-tau (AdaComm), step by step in double.
+// A reference for --adaptive-tau (AdaComm), step by step in double. The losses of the warm-up do not count.
 struct AdaptiveSimulator {
-  AdaptiveSimulator(const Problem& problem, int ranks, std::int64_t tau_)
-      : workers(problem, ranks), tau0(tau_), tau(tau_) {}
+  AdaptiveSimulator(const Problem& problem, int ranks, std::int64_t tau_, std::int64_t warmup_)
+      : workers(problem, ranks), tau0(tau_), tau(tau_), warmup(warmup_) {}
 
-  bool step(std::int64_t t) {
+  // The operations of this step.
+  std::string step(std::int64_t t) {
     workers.step_alone(t);
-    if (++steps < tau) return false;
+    if (t < warmup) return meet();
+    if (++steps < tau) return "";
     const double loss = workers.loss_since / workers.samples_since();
     if (first_loss == 0) first_loss = loss;
     tau = static_cast<std::int64_t>(std::ceil(std::sqrt(loss / first_loss) * static_cast<double>(tau0)));
     steps = 0;
+    return meet() + "texts\ntexts\n";
+  }
+
+  std::string meet() {
     workers.place_workers(workers.mean_of(workers.x), "local");
-    return true;
+    return "sum 37\n";
   }
 
   AveragingSimulator workers;
-  std::int64_t tau0, tau, steps = 0;
+  std::int64_t tau0, tau, warmup, steps = 0;
   double first_loss = 0;
 };
 
-TEST_P(LocalSgd, shortens_tau_with_the_root_of_the_loss_on_all_ranks_alike) {
+TEST_P(LocalSgd, shortens_tau_with_the_root_of_the_loss_since_its_warm_up_on_all_ranks_alike) {
   on_ranks(GetParam(), [](Transport& transport) {
     const Problem problem{.learning_rate = 0.02, .uneven = true};
-    AdaptiveSimulator simulator(problem, transport.size(), 16);
-    RecordingTransport recording(transport);
-    BegunWorker worker(recording, "local-sgd", {{"tau", "16"}, {"adaptive-tau", "on"}}, problem);
-    for (std::int64_t t = 0; t < 200; ++t) {
-      recording.calls.clear();
-      worker.step();
-      ASSERT_EQ(recording.text(), simulator.step(t) ? "sum 37\ntexts\ntexts\n" : "") << t;
-      expect_near(worker.x, simulator.workers.x[me(transport)]);
+    for (const std::int64_t warmup : {0, 5}) {
+      AdaptiveSimulator simulator(problem, transport.size(), 16, warmup);
+      RecordingTransport recording(transport);
+      BegunWorker worker(recording, "local-sgd",
+                         {{"tau", "16"}, {"adaptive-tau", "on"}, {"tau-warmup", std::to_string(warmup)}}, problem);
+      for (std::int64_t t = 0; t < 200; ++t) {
+        recording.calls.clear();
+        worker.step();
+        ASSERT_EQ(recording.text(), simulator.step(t)) << t << ", warm-up " << warmup;
+        expect_near(worker.x, simulator.workers.x[me(transport)]);
+      }
+      EXPECT_LT(simulator.tau, 16) << "and not by chance";
     }
-    EXPECT_LT(simulator.tau, 16) << "and not by chance";
   });
 }
 
