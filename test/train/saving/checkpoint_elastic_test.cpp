@@ -20,6 +20,7 @@ struct Former {
   std::vector<std::vector<std::vector<float>>> own;  // the method's own vectors that are as large as the parameters
   std::vector<float> center;
   std::vector<float> beginning;  // where a new worker begins
+  std::int64_t bytes = 0;        // that rank 0 has sent
 };
 
 TrainingSetting setting_of(const std::string& method, int ranks, const std::filesystem::path& directory) {
@@ -63,6 +64,7 @@ Former save_on(int ranks, const TrainingSetting& given, const std::vector<int>& 
     former.own[rank] = own_vectors(training);
     const std::vector<float> center = training.center();
     if (rank == 0) former.center = center;
+    if (rank == 0) former.bytes = training.result.progress.bytes;
     if (rank == 0) former.beginning = beginning_of(method, training);
   });
   return former;
@@ -101,13 +103,14 @@ void expect_goes_on(const std::string& method, int before, int ranks, int first)
     ASSERT_EQ(step_after_samples(training.parts().sampler, samples), setting.plan.first_step);
     const TrainingResult result = training.run();
     EXPECT_EQ(result.progress.samples, setting.plan.first_step * 8 * ranks);
+    EXPECT_EQ(result.progress.bytes, former.bytes) << "which --stop-after-bytes counts on";
     EXPECT_EQ(training.center(), former.center) << ranks;
     const auto rank = static_cast<std::size_t>(transport.rank());
     const bool begins_at_mean = method == "local-sgd" || method == "gossip";
     EXPECT_FALSE(begins_at_mean && keeps_workers(training)) << method;
     const bool stays = keeps_workers(training) && transport.rank() < before;
     EXPECT_EQ(training.parameters(), stays ? former.parameters[rank] : former.beginning) << ranks << ", " << rank;
-    if (training.parts().traits.averages_gradients) {
+    if (training.parts().traits.averages_gradients || (begins_at_mean && before == 1)) {
       EXPECT_EQ(training.momentum(), former.momentum[0]);
     } else if (stays) {
       EXPECT_EQ(training.momentum(), former.momentum[rank]);

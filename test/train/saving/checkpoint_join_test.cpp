@@ -253,15 +253,21 @@ TEST(Joined, none_keeps_the_samples_that_its_mean_weighs) {
   }
 }
 
-TEST(Joined, adaptive_tau_keeps_the_loss_that_it_is_measured_by) {
+TEST(Joined, adaptive_tau_keeps_the_loss_that_it_is_measured_by_and_forgets_those_since_the_last_exchange) {
   const Course course{"local-sgd", {{"tau", "3"}, {"adaptive-tau", "on"}}, 2, 4, 7, 0};
   const Runs runs = resume(course);
-  const Numbers &before = runs.before[0].state[1], &after = runs.after[3].state[1];
-  for (const std::size_t kept : {0, 3}) {  // tau, and the loss of the first steps
-    EXPECT_EQ(Numbers(after.begin() + 4 * kept, after.begin() + 4 * kept + 4),
-              Numbers(before.begin() + 4 * kept, before.begin() + 4 * kept + 4));
+  const auto kept = [](const RankState& rank, std::size_t which) {
+    const auto begin = rank.state[1].begin() + 4 * static_cast<std::ptrdiff_t>(which);
+    return Numbers(begin, begin + 4);
+  };
+  const RankState& before = runs.before[0];
+  for (const std::size_t which : {0, 3})  // tau, and the loss of the first steps
+    EXPECT_EQ(kept(runs.after[3], which), kept(before, which));
+  EXPECT_NE(kept(before, 3), Numbers(4)) << "the first loss is known";
+  for (const std::size_t which : {1, 2}) {  // steps and loss since the last exchange
+    EXPECT_NE(kept(before, which), Numbers(4));
+    for (const RankState& after : runs.after) EXPECT_EQ(kept(after, which), Numbers(4));
   }
-  EXPECT_NE(Numbers(before.begin() + 12, before.end()), Numbers(4)) << "the first loss is known";
 }
 
 }  // namespace
