@@ -83,8 +83,8 @@ TEST_P(EasgdSimulator, is_followed_with_a_beta_of_its_own_in_center_first_order)
   });
 }
 
-// Two mistakes are easy to make here: pulling the look-ahead point, and adding the pull to the velocity.
-TEST(EasgdNesterov, pulls_the_iterate_and_not_the_point_ahead) {
+// A mistake that is easy to make is to pull the look-ahead point.
+TEST(EasgdNesterovSimulator, is_ahead_of_the_iterate_by_far_more_than_the_tolerance_above) {
   const Problem problem{.learning_rate = 0.05, .momentum = 0.9, .nesterov = true};
   Simulator simulator(problem, 1);
   double largest = 0;

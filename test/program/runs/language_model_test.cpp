@@ -55,6 +55,7 @@ TEST(LanguageModel, is_judged_by_its_perplexity) {
   const Json summary = json_in(place, "run/summary.json");
   for (const char* which : {"center", "mean_of_workers", "first_worker", "best_worker", "validation"})
     expect_perplexity(summary.at("evaluation").at(which), which);
+  EXPECT_NE(summary.at("evaluation").at("validation"), summary.at("evaluation").at("center")) << "of another text";
   EXPECT_EQ(summary.at("test_score"), summary.at("evaluation").at("center").at("score"));
   EXPECT_EQ(summary.at("evaluation").at("metric"), (Json{{"name", "perplexity"}, {"better", "lower"}}));
   EXPECT_GE(records_of(place, "evaluation").size(), 2u);
