@@ -9,6 +9,7 @@ others. So `kill` starts N ranks without a launcher, which meet over TCP; then n
 STARTS_S is the limit until the training has made some steps, ENDS_S the limit until all ranks have ended after that. The
 last line says what happened. Exit codes: 0 the ranks ended with 69 - 1 otherwise.
 """
+import contextlib
 import os
 import pathlib
 import signal
@@ -90,7 +91,8 @@ def main():
         wrong, what = lose_one(sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), run, jobs)
     finally:
         for process in ranks_of(run):  # one that is stopped would stay
-            os.kill(process, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it may just have ended
+                os.kill(process, signal.SIGKILL)
         for job in jobs:
             job.kill()
             job.wait()
