@@ -191,11 +191,11 @@ function variantCell(column, row, unit) {
   const why = {"★": "first: told apart from all others", "☆": "not told apart from the best"}[mark];
   const half = halfWidth(value);
   const tiny = half === null || half < 10 ** -unit.digits / 2 * unit.size;
-  const mean = value.mean / unit.size;
+  const mean = value.mean / unit.size, isFree = kQuantities[column.quantity].digits === undefined;
   return element(
       "td", {class: mark === "★" ? "number best" : "number"}, element("span", {class: "mark", title: why}, mark),
       column.group && row.within ? "≤ " : "",
-      isHidden(mean, unit.digits) ? fourFigures(mean) : numberText(mean, unit.digits),
+      isFree && isHidden(mean, unit.digits) ? fourFigures(mean) : numberText(mean, unit.digits),
       tiny ? null : element("span", {class: "spread"}, spreadText(value, unit.size, unit.digits)));
 }
 
