@@ -63,12 +63,13 @@ function withinRange(quantity, point) {
   return {...point, low: point.y >= 0 ? Math.max(0, point.low) : point.low, high: Math.min(most, point.high)};
 }
 
-// The points of two columns of a table, each with its step. Leaves out points of which either value is missing.
+// The points of two columns of a table, each with its step and epoch. Leaves out points of which either value is
+// missing.
 function curveOf(table, xs, ys) {
-  const points = [], steps = table.step || [];
+  const points = [], steps = table.step || [], epochs = table.epoch || [];
   if (!xs || !ys) return points;
   for (let i = 0; i < Math.min(xs.length, ys.length); ++i) {
-    if (isNumber(xs[i]) && isNumber(ys[i])) points.push({x: xs[i], y: ys[i], step: steps[i]});
+    if (isNumber(xs[i]) && isNumber(ys[i])) points.push({x: xs[i], y: ys[i], step: steps[i], epoch: epochs[i]});
   }
   return points;
 }
@@ -93,23 +94,32 @@ function meanPlace(places) {
   return Math.exp(places.reduce((sum, x) => sum + Math.log(x), 0) / places.length);
 }
 
-function haveSameSteps(curves) {
-  const isSame = (point, k) => isNumber(point.step) && point.step === curves[0][k].step;
+// Whether the k-th points of all curves have the same count: "step" | "epoch".
+function haveSame(curves, count) {
+  const isSame = (point, k) => isNumber(point[count]) && point[count] === curves[0][k][count];
   return curves.every((curve) => curve.length === curves[0].length && curve.every(isSame));
+}
+
+// Epochs are all 0 if a program has not told the size of its training set.
+function haveSameEpochs(curves) {
+  const grows = (point, k) => k === 0 || point.epoch > curves[0][k - 1].epoch;
+  return haveSame(curves, "epoch") && curves[0].every(grows);
 }
 
 function meanPoint(points) {
   const x = meanPlace(points.map((point) => point.x));
-  return {x, step: points[0].step, ...intervalOf(points.map((point) => point.y))};
+  return {x, step: points[0].step, epoch: points[0].epoch, ...intervalOf(points.map((point) => point.y))};
 }
 
-// The mean of several curves. If their k-th points have the same step, averages the k-th points. Otherwise averages at
-// the first curve's x values that all curves reach, with linear interpolation of the other curves. If they share no x,
-// the mean of their last points is the only point.
+// The mean of several curves. If their k-th points have the same step, averages the k-th points. If ranks end when
+// their data does, the runs of different seeds have different steps, but the same epochs: these serve as well.
+// Otherwise averages at the first curve's x values that all curves reach, with linear interpolation of the other
+// curves. If they share no x, the mean of their last points is the only point.
 function meanCurve(curves) {
   const full = curves.filter((curve) => curve.length > 0);
   if (full.length === 0) return [];
-  if (haveSameSteps(full)) return full[0].map((point, k) => meanPoint(full.map((curve) => curve[k])));
+  const isAligned = haveSame(full, "step") || haveSameEpochs(full);
+  if (isAligned) return full[0].map((point, k) => meanPoint(full.map((curve) => curve[k])));
   const from = Math.max(...full.map((curve) => curve[0].x));
   const to = Math.min(...full.map((curve) => curve[curve.length - 1].x));
   if (from > to) return [meanPoint(full.map((curve) => curve[curve.length - 1]))];
