@@ -57,10 +57,7 @@ class CudaDevice::Mark final : public DeviceMark {
   void record(cudaStream_t stream) { EAVE_CUDA(cudaEventRecord(event_.get(), stream)); }
   bool reached() override {
     EAVE_CUDA(cudaSetDevice(index_));
-    const cudaError_t status = cudaEventQuery(event_.get());
-    if (status == cudaErrorNotReady) return false;
-    check_cuda(status, "cudaEventQuery");
-    return true;
+    return is_reached(event_.get());
   }
   void wait() override {
     EAVE_CUDA(cudaSetDevice(index_));

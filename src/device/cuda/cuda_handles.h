@@ -53,6 +53,10 @@ inline Event make_event() {
   return Event(event);
 }
 
+// Any thread may ask. If another thread of the program captures a graph meanwhile, as PyTorch does, the question does
+// not disturb that.
+bool is_reached(cudaEvent_t event);
+
 // Blocks until the event has been reached. It polls for a short time first: falling asleep and waking up may take as
 // long as a step of a small network. (Not measured on a GPU yet.)
 void await(cudaEvent_t event);

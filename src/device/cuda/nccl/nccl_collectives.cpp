@@ -64,10 +64,7 @@ class NcclTicket final : public DeviceTicket {
  private:
   bool is_past(const Event& event) const {
     EAVE_CUDA(cudaSetDevice(device_index_));  // the calling thread may not be the device's
-    const cudaError_t status = cudaEventQuery(event.get());
-    if (status == cudaErrorNotReady) return false;
-    check_cuda(status, "cudaEventQuery");
-    return true;
+    return is_reached(event.get());
   }
 
   const int device_index_;
