@@ -118,8 +118,8 @@ class NcclCollectives final : public DeviceCollectives {
     for (std::size_t at = 0; at < values.size(); at += kPiece) {
       const Slice mine = values.subspan(at, std::min(kPiece, values.size() - at));
       const Slice theirs(static_cast<float*>(received_.get()), mine.size());
-      communicators_.launch(group, "ncclSend and ncclRecv",
-                            [&](ncclComm_t communicator) { return exchange(mine, theirs, other, communicator); });
+      const auto call = [&](ncclComm_t communicator) { return exchange(mine, theirs, other, communicator); };
+      communicators_.launch(group, "ncclSend and ncclRecv", std::cref(call));  // as in launch
       cuda::add_scaled(stream_.get(), mine, 1, theirs);
     }
     own.end(stream_.get());
