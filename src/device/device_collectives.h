@@ -45,8 +45,10 @@ class DeviceCollectives {
   virtual int join(const std::string& word, int place, int size) = 0;
 
   virtual std::unique_ptr<DeviceTicket> make_ticket() = 0;
-  // The next three work in place. `root` is a place in the group.
+  // The sums and broadcasts work in place. `root` is a place in the group.
   virtual void all_reduce_sum(int group, Slice values, DeviceTicket& ticket) = 0;
+  // Call it before sum_with. The first time with a rank it waits for all that this device was given so far.
+  virtual void prepare_pair(int group, int other) = 0;
   // The sum of two ranks of a group: this one, and the one at place `other`, which calls it too. It needs no group of
   // the two, so a rank may call it with all others in turn. The bits are those of all_reduce_sum in a group of the two.
   virtual void sum_with(int group, int other, Slice values, DeviceTicket& ticket) = 0;

@@ -154,6 +154,7 @@ Pending NcclTransport::all_reduce_sum(Slice values, std::span<const int> ranks, 
 // turn.
 Pending NcclTransport::sum_of_pair(Slice values, std::span<const int> ranks) {
   const int other = ranks.front() == rank() ? ranks.back() : ranks.front();
+  collectives_->prepare_pair(all_, other);  // before the call begins in the record, since it waits for this rank's GPU
   return set_out({.verb = Operation::Verb::kAllReduceSum, .values = values, .ranks = ranks},
                  [&](DeviceTicket& ticket) { collectives_->sum_with(all_, other, values, ticket); });
 }

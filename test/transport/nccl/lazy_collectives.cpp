@@ -80,6 +80,10 @@ class LazyCollectives final : public DeviceCollectives {
   void all_reduce_sum(int group, Slice values, DeviceTicket& ticket) override {
     enqueue(group_at(group), values, -1, ticket);
   }
+  void prepare_pair(int group, int other) override {
+    if (!pairs_.contains({group, other})) device_.wait();
+    pair_of(group, other);
+  }
   void sum_with(int group, int other, Slice values, DeviceTicket& ticket) override {
     enqueue(pair_of(group, other), values, -1, ticket);
   }

@@ -191,6 +191,23 @@ TEST(Nccl, pairs_need_no_groups_of_their_own) {
   }));
 }
 
+// The first sum of a pair waits for the rank's own device. The watchdogs of other ranks must not take that for a call.
+TEST(Nccl, pair_that_waits_for_its_own_device_is_in_no_call) {
+  expect_well(run(3, own_gpu, [](Transport& transport, CollectiveLazyDevice& device) {
+    Buffer buffer = device.allocate(1000);
+    const auto computed = std::make_shared<LazyMark>();
+    if (transport.rank() == 0) device.queue().enqueue({.awaited = computed});
+    std::jthread computing([&] {
+      std::this_thread::sleep_for(300ms);
+      EXPECT_FALSE(transport.rank() == 0 && transport.device_calls()->under_way());
+      computed->reach();
+    });
+    const std::array<int, 2> pair = {0, 1};
+    if (transport.rank() < 2) transport.all_reduce_sum(buffer.slice(), pair).wait();
+    device.wait();
+  }));
+}
+
 void nothing(Transport&, CollectiveLazyDevice&) {}
 
 TEST(Nccl, set_up_that_fails_ends_all_ranks_with_one_message) {

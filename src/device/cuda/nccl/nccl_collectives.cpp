@@ -109,10 +109,18 @@ class NcclCollectives final : public DeviceCollectives {
     });
   }
 
+  // The first exchange with a rank makes NCCL allocate memory for its connection. All streams must be idle while device
+  // memory is allocated.
+  void prepare_pair(int group, int other) override {
+    if (met_.contains({group, other})) return;
+    device_.finish_all();
+    if (received_.get() == nullptr) received_ = device_bytes(kPiece * sizeof(float));
+    met_.insert({group, other});
+  }
+
   // Each rank sends its values, receives the other's in pieces, and adds them. a + b and b + a have the same bits.
   void sum_with(int group, int other, Slice values, DeviceTicket& ticket) override {
     before_each_(values);
-    prepare_exchange(group, other);
     auto& own = static_cast<NcclTicket&>(ticket);
     own.begin(stream_.get());
     for (std::size_t at = 0; at < values.size(); at += kPiece) {
@@ -137,13 +145,6 @@ class NcclCollectives final : public DeviceCollectives {
 
  private:
   static constexpr std::size_t kPiece = std::size_t{4} << 20;  // values that a rank receives before it adds them
-
-  // The first exchange with a rank makes NCCL allocate memory for its connection.
-  void prepare_exchange(int group, int other) {
-    if (!met_.insert({group, other}).second) return;
-    device_.finish_all();
-    if (received_.get() == nullptr) received_ = device_bytes(kPiece * sizeof(float));
-  }
 
   ncclResult_t exchange(ConstSlice mine, Slice theirs, int other, ncclComm_t communicator) {
     if (const ncclResult_t status = ncclGroupStart(); status != ncclSuccess) return status;
