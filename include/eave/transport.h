@@ -216,7 +216,8 @@ class Transport {
   // long as the transport. nullptr with one rank.
   virtual const CallRecord* calls() const { return nullptr; }
   // The same for the operations that the device carries out, which only `nccl` has: nullptr with all other transports.
-  virtual const CallRecord* device_calls() const { return nullptr; }
+  // It is shared, because a guard is made before `nccl` and outlives it.
+  virtual std::shared_ptr<const CallRecord> device_calls() const { return nullptr; }
 
   // Called when this rank fails: wakes or ends all other ranks, so that none waits forever. `mpi` and `nccl` end the
   // job with `code` and do not return. `threads` makes every pending and later call of other ranks throw

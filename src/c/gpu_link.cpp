@@ -38,7 +38,10 @@ std::unique_ptr<Transport> make_gpu_link(Transport& transport, const Device& gpu
     if (transport.rank() == 0) job.warn(describe_sharing(places, ranks));
     return nullptr;
   }
-  return job.tries_nccl ? make_nccl_transport(transport, NcclUse::kWherePossible, job.warn) : nullptr;
+  if (!job.tries_nccl) return nullptr;
+  std::unique_ptr<Transport> nccl = make_nccl_transport(transport, NcclUse::kWherePossible, job.warn);
+  job.watch(nccl->device_calls());
+  return nccl;
 }
 
 }  // namespace eave

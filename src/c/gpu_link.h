@@ -16,6 +16,8 @@ namespace eave {
 struct AveragerJob {
   bool tries_nccl = false;                                    // as the function of that name says
   std::function<void(const std::string&)> warn = eave::warn;  // rank 0 calls it
+  // Called with the calls of the averager's GPU before the first of them, if it may have any.
+  std::function<void(std::shared_ptr<const CallRecord>)> watch = [](const auto&) {};
   LentArrays* lent = nullptr;  // outlives the averagers; nullptr: their transport lends, and frees at the job's end
 };
 

@@ -65,8 +65,7 @@ JobGuard::JobGuard(Transport& transport, LeaveTask& leave, const WatchdogLimit& 
     tell_end(*channel, code);
     _exit(static_cast<int>(code));
   };
-  watchdog_.emplace(*channel, RankCalls(*calls, transport.device_calls()), rank_progress_, transport.rank(),
-                    std::move(settings));
+  watchdog_.emplace(*channel, *calls, rank_progress_, transport.rank(), std::move(settings));
   const double patience = limit.seconds > 0 ? std::min(kMostPatience, limit.seconds / 16) : kMostPatience;
   calls_.emplace(*channel, transport.rank(), hosts, patience, generation,
                  [this](ExitCode code, const std::string& message) { watchdog_->end(code, message); });

@@ -20,6 +20,9 @@ class JobGuard {
   // channel, nothing is watched. `generation`: how many guards this process had before.
   JobGuard(Transport& transport, LeaveTask& leave, const WatchdogLimit& limit, std::int64_t generation);
 
+  // The calls of the GPU of the averager that was opened last.
+  DeviceCalls& device_calls() { return rank_progress_.device_calls(); }
+
   // The thread that calls the transport calls these three.
   void enter(const InterfaceCall& call);
   void leave(bool counts);

@@ -197,6 +197,11 @@ AveragerJob Session::averager_job() {
               [this](const std::string& text) {
                 if (warnings_.insert(text).second) eave::warn(text);
               },
+          .watch =
+              [this](std::shared_ptr<const CallRecord> calls) {
+                device_calls_ = std::move(calls);
+                guard_->device_calls().show(device_calls_);
+              },
           .lent = &lent_};
 }
 
@@ -205,6 +210,7 @@ void Session::set_limit(const WatchdogLimit& limit) {
   limit_ = limit;
   guard_.reset();
   guard_ = std::make_unique<JobGuard>(*transport_, *leave_, limit_, guards_++);
+  guard_->device_calls().show(device_calls_);
   if (call_) guard_->enter(*call_);
 }
 

@@ -76,8 +76,9 @@ class Session {
   int rank_ = -1, size_ = 0, local_rank_ = -1;
   const std::string asked_for_;  // the transport, as the program named it
   bool tries_nccl_ = false;
-  std::set<std::string> warnings_;  // printed so far; used by the thread that works
-  LentArrays lent_;                 // of the transport; used by the thread that works
+  std::set<std::string> warnings_;                  // printed so far; used by the thread that works
+  std::shared_ptr<const CallRecord> device_calls_;  // of the averager opened last; nullptr: none; used by that thread
+  LentArrays lent_;                                 // of the transport; used by the thread that works
   std::thread thread_;
   int process_ = 0;  // id of the process that has the thread; a fork has none
 };

@@ -72,7 +72,7 @@ ControlMessage describe_self(std::int64_t kind, const RankProgress& rank_progres
   const std::optional<Call> call = calls.under_way();
   return {kind,
           {static_cast<std::int64_t>(rank_progress.section()), rank_progress.step(),
-           rank_progress.moves() + calls.begun(), calls.alike(theirs).collectives(), call ? 1 : 0}};
+           rank_progress.moves() + calls.begun(), calls.collectives_like(theirs), call ? 1 : 0}};
 }
 
 }  // namespace eave

@@ -38,8 +38,12 @@ class RankProgress {
   std::int64_t step() const noexcept { return step_.load(std::memory_order_relaxed); }
   std::int64_t moves() const noexcept { return moves_.load(std::memory_order_relaxed); }
 
+  DeviceCalls& device_calls() noexcept { return device_calls_; }
+  const DeviceCalls& device_calls() const noexcept { return device_calls_; }
+
  private:
   std::atomic<std::int64_t> section_{0}, step_{0}, moves_{0}, waits_{0};
+  DeviceCalls device_calls_;
 };
 
 // The knowledge of one other rank.

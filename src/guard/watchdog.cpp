@@ -40,10 +40,10 @@ ControlMessage message_of(Kind kind, const Call& call) {
 
 }  // namespace
 
-Watchdog::Watchdog(ControlChannel& channel, const RankCalls& calls, const RankProgress& rank_progress, int rank,
+Watchdog::Watchdog(ControlChannel& channel, const CallRecord& calls, const RankProgress& rank_progress, int rank,
                    WatchdogSettings settings)
     : channel_(channel),
-      calls_(calls),
+      calls_(calls, rank_progress.device_calls()),
       rank_progress_(rank_progress),
       settings_(std::move(settings)),
       peers_(rank, static_cast<int>(settings_.hosts.size())) {}
@@ -65,7 +65,7 @@ void Watchdog::tick(double seconds) {
   if (end_) return go_on_ending(seconds);
   if (is_leaving_ && !std::exchange(has_said_so_, true)) tell(kLeaving, 0);
   if (has_said_so_ && leaving_ == peers_.size() - 1) has_left_ = true;
-  if (is_in_doubt_.exchange(false)) ask(calls_.of(false).call(calls_.of(false).begun() - 1));
+  if (is_in_doubt_.exchange(false)) ask(calls_.of_thread().call(calls_.of_thread().begun() - 1));
   const std::optional<Call> call = under_way();
   if (!call || !call_ || call->sequence != call_->sequence || call->on_device != call_->on_device) {
     settle();
@@ -147,12 +147,12 @@ bool Watchdog::handle(int from, const ControlMessage& message) {
 void Watchdog::compare(int from, const ControlMessage& message) {
   const Call theirs = call_in(message);
   if (theirs.collective < 0 || end_) return;
-  const CallRecord& calls = calls_.alike(theirs);
-  std::optional<Call> mine = calls.call_of_collective(theirs.collective);
-  if (!mine && has_said_so_ && calls.collectives() <= theirs.collective) {
+  std::optional<Call> mine = calls_.call_like(theirs, theirs.collective);
+  const std::int64_t collectives = calls_.collectives_like(theirs);
+  if (!mine && has_said_so_ && collectives <= theirs.collective) {
     // This rank is through, but the two may have parted earlier. So the first time, compare its last call; the job ends
     // only if the other rank asks again.
-    const auto last = calls.call_of_collective(calls.collectives() - 1);
+    const auto last = calls_.call_like(theirs, collectives - 1);
     if (last && last_compared_with_.insert(from).second) return post(from, message_of(kAsk, *last));
     mine = Call{};
     mine->collective = theirs.collective;
@@ -161,7 +161,7 @@ void Watchdog::compare(int from, const ControlMessage& message) {
   if (!mine) return;
   if (in_step(*mine, theirs)) {
     const auto before =
-        mine->history == theirs.history ? std::nullopt : calls.call_of_collective(theirs.collective - 1);
+        mine->history == theirs.history ? std::nullopt : calls_.call_like(theirs, theirs.collective - 1);
     if (before) post(from, message_of(kAsk, *before));
     return;
   }

@@ -49,8 +49,8 @@ struct WatchdogSettings {
 // rank has printed. Before the end, each rank writes its last calls to a file.
 class Watchdog final : public GuardTask {
  public:
-  // Everything passed by reference outlives this.
-  Watchdog(ControlChannel& channel, const RankCalls& calls, const RankProgress& rank_progress, int rank,
+  // Everything passed by reference outlives this. It also watches the calls of a device that `rank_progress` shows.
+  Watchdog(ControlChannel& channel, const CallRecord& calls, const RankProgress& rank_progress, int rank,
            WatchdogSettings settings);
 
   // Any thread calls it after this rank's last call has failed. If the reason is that another rank called something

@@ -151,12 +151,13 @@ std::string describe_difference(int rank, const Call& mine, int other, const Cal
 }
 
 std::string calls_as_json(const RankCalls& calls, int rank, const std::string& host, const std::string& reason) {
-  const std::vector<Call> of_thread = kept_in(calls.of(false));
-  const std::vector<Call> of_device = calls.has_device() ? kept_in(calls.of(true)) : std::vector<Call>();
+  const std::vector<Call> of_thread = kept_in(calls.of_thread());
+  const std::shared_ptr<const CallRecord> device = calls.of_device();
+  const std::vector<Call> of_device = device ? kept_in(*device) : std::vector<Call>();
   const std::int64_t origin = first_begin(of_thread, of_device);
   std::string text = "{\"format\": 1, \"rank\": " + std::to_string(rank) + ", \"host\": " + quoted(host) +
                      ", \"reason\": " + quoted(reason) + ", \"calls\": " + list_of(of_thread, origin);
-  if (calls.has_device()) text += ",\n\"device_calls\": " + list_of(of_device, origin);
+  if (device) text += ",\n\"device_calls\": " + list_of(of_device, origin);
   return text + "}\n";
 }
 

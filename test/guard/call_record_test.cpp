@@ -119,7 +119,7 @@ TEST(CallRecord, holds_what_a_transport_was_asked_through_its_decorators) {
     EXPECT_EQ(calls->call(0)->verb, Verb::kAllReduceSum);
     EXPECT_EQ(calls->call(0)->bytes, 400);
     EXPECT_EQ(calls->call(1)->root, 1);
-    const std::string json = calls_as_json(*calls, threads.rank(), "a\"b", "why");
+    const std::string json = calls_as_json(RankCalls(*calls, DeviceCalls()), threads.rank(), "a\"b", "why");
     EXPECT_TRUE(says(json, "\"host\": \"a\\\"b\""));
     EXPECT_TRUE(says(json, "\"operation\": \"broadcast\", \"bytes\": 400, \"root\": 1, \"ranks\": 2"));
   });

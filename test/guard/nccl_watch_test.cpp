@@ -28,11 +28,9 @@ struct Seen {
 
 using WatchedBody = std::function<void(Transport&, CollectiveLazyDevice&, RankProgress&)>;
 
+// As in a job with --transport auto, NCCL comes after the guard and ends before it.
 void watch_two(double limit, Seen& seen, const WatchedBody& body) {
   on_ranks({"threads", 2}, [&](Transport& threads) {
-    const auto nccl = make_nccl_transport(threads, NcclUse::kRequired);
-    CollectiveLazyDevice device({.bus_id = std::to_string(threads.rank())});
-    const Attachment attachment(*nccl, device);
     WatchdogSettings settings;
     settings.limits.setup = settings.limits.step = {limit, "the limit"};
     settings.hosts = {"a", "b"};
@@ -42,9 +40,12 @@ void watch_two(double limit, Seen& seen, const WatchedBody& body) {
     };
     settings.leave = [&](ExitCode code) { seen.code = static_cast<int>(code); };
     RankProgress rank_progress;
-    Watchdog watchdog(*nccl->control(), RankCalls(*nccl->calls(), nccl->device_calls()), rank_progress, nccl->rank(),
-                      settings);
-    const Guard guard(nccl->control(), {&watchdog}, 5ms);
+    Watchdog watchdog(*threads.control(), *threads.calls(), rank_progress, threads.rank(), settings);
+    const Guard guard(threads.control(), {&watchdog}, 5ms);
+    const auto nccl = make_nccl_transport(threads, NcclUse::kWherePossible);
+    rank_progress.device_calls().show(nccl->device_calls());
+    CollectiveLazyDevice device({.bus_id = std::to_string(threads.rank())});
+    const Attachment attachment(*nccl, device);
     body(*nccl, device, rank_progress);
   });
 }

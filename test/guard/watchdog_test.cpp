@@ -35,8 +35,7 @@ class World {
     for (auto& each : ranks_) {
       settings.say = [this](const std::string& line) { said_.push_back(line); };
       settings.leave = [&each](ExitCode code) { each->left = static_cast<int>(code); };
-      each->watchdog = std::make_unique<Watchdog>(*each, RankCalls(each->calls, &each->device_calls),
-                                                  each->rank_progress, each->rank, settings);
+      each->watchdog = std::make_unique<Watchdog>(*each, each->calls, each->rank_progress, each->rank, settings);
     }
   }
 
@@ -47,8 +46,16 @@ class World {
   }
   void begin(int rank, const Operation::Request& request) { at(rank).calls.begin(request); }
   void end(int rank) { at(rank).calls.end(); }
-  void begin_on_device(int rank, const Operation::Request& request) { at(rank).device_calls.begin(request); }
-  void end_on_device(int rank) { at(rank).device_calls.end(); }
+  void begin_on_device(int rank, const Operation::Request& request) { device_calls(rank).begin(request); }
+  void end_on_device(int rank) { device_calls(rank).end(); }
+  // On all ranks, as the guards of `eave train` and of programs see it: after the watchdogs were made.
+  void show_device_calls(bool are_of_parts = false) {
+    for (auto& each : ranks_) {
+      each->device_calls = std::make_shared<CallRecord>(static_cast<int>(ranks_.size()), true);
+      each->rank_progress.device_calls().show(each->device_calls, are_of_parts);
+    }
+  }
+  void hide_device_calls(int rank) { rank_progress(rank).device_calls().show(nullptr); }
   void freeze(int rank, bool is_frozen = true) { at(rank).is_frozen = is_frozen; }
   RankProgress& rank_progress(int rank) { return at(rank).rank_progress; }
   void leave(int rank) { at(rank).watchdog->leave(); }
@@ -58,8 +65,7 @@ class World {
 
  private:
   struct Rank final : ControlChannel {
-    Rank(int rank_of, int size, World& world_of)
-        : rank(rank_of), world(world_of), calls(size), device_calls(size, true) {}
+    Rank(int rank_of, int size, World& world_of) : rank(rank_of), world(world_of), calls(size) {}
     void post(int to, const ControlMessage& message) override { world.at(to).come.emplace_back(rank, message); }
     bool poll(ControlMessage&, int&) override { return false; }
     void look() {
@@ -68,13 +74,18 @@ class World {
     }
     const int rank;
     World& world;
-    CallRecord calls, device_calls;
+    CallRecord calls;
+    std::shared_ptr<CallRecord> device_calls;
     RankProgress rank_progress;
     std::deque<std::pair<int, ControlMessage>> come;
     std::unique_ptr<Watchdog> watchdog;
     bool is_frozen = false;
     int left = 0;
   };
+  CallRecord& device_calls(int rank) {
+    if (!at(rank).device_calls) show_device_calls();
+    return *at(rank).device_calls;
+  }
   Rank& at(int rank) { return *ranks_.at(static_cast<std::size_t>(rank)); }
 
   std::vector<std::unique_ptr<Rank>> ranks_;
@@ -412,6 +423,31 @@ TEST(Watchdog, compares_calls_of_the_device_with_each_other_alone) {
   EXPECT_TRUE(says(world.said()[0], "rank 0 on a called a sum of 16 bytes between GPUs (call 1)"));
   EXPECT_TRUE(says(world.said()[0], "rank 1 on b a sum of 8 bytes between GPUs (call 1)"));
   for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(world.left(rank), 70);
+}
+
+// As in `eave compare`, whose parts do not sum the same.
+TEST(Watchdog, does_not_compare_calls_of_devices_of_different_parts) {
+  std::vector<float> values(4);
+  World world(2);
+  world.show_device_calls(true);
+  for (int rank = 0; rank < 2; ++rank) world.begin_on_device(rank, {.values = Slice(values).first(rank == 0 ? 4 : 2)});
+  world.pass(26);
+  ASSERT_EQ(world.said().size(), 1U);
+  EXPECT_TRUE(says(world.said()[0], "all ranks answer, and rank 0 on a is in a sum of 16 bytes between GPUs (call 0)"));
+  world.pass(76);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_EQ(world.left(rank), 69);
+}
+
+TEST(Watchdog, does_not_compare_calls_of_a_device_with_those_of_a_rank_that_has_none_yet) {
+  World world(2);
+  world.show_device_calls();
+  world.begin(1, {.verb = Verb::kBroadcast});
+  world.end(1);
+  world.hide_device_calls(1);
+  world.begin_on_device(0, {});
+  world.pass(26);
+  ASSERT_EQ(world.said().size(), 1U);
+  EXPECT_TRUE(says(world.said()[0], "rank 1 on b is still setting up, for 25 s"));
 }
 
 TEST(Watchdog, leaves_when_all_do_and_finds_who_waits_for_one_that_is_through) {

@@ -83,8 +83,7 @@ RankGuard::RankGuard(Transport& transport, const OptionValues& values, bool is_p
   std::vector<GuardTask*> tasks = {&leave_};
   if (channel && calls) {
     limit_ = values.seconds("limit-step");
-    watchdog_.emplace(*channel, RankCalls(*calls, transport.device_calls()), rank_progress_, transport.rank(),
-                      watchdog_settings(values, hosts_, *channel));
+    watchdog_.emplace(*channel, *calls, rank_progress_, transport.rank(), watchdog_settings(values, hosts_, *channel));
     tasks.push_back(&*watchdog_);
   }
   if (!keeps_checkpoints(values) && !is_part) {

@@ -25,10 +25,10 @@ WatchdogSettings watchdog_settings(const OptionValues& values, std::vector<std::
 
 class RankGuard {
  public:
-  // Collective. `transport` is the bare transport and must outlive this object. Without a control channel, ranks are
-  // not watched. A run that keeps checkpoints can be asked by signals to leave. Any other run prints that it cannot
-  // leave, unless it is a part of another job (`is_part`), whose guard watches it: `of_job` is this rank's progress
-  // there, or nullptr.
+  // Collective. `transport` is the bare transport and must outlive this object. Calls of a GPU are watched once
+  // somebody shows them in rank_progress(). Without a control channel, ranks are not watched. A run that keeps
+  // checkpoints can be asked by signals to leave. Any other run prints that it cannot leave, unless it is a part of
+  // another job (`is_part`), whose guard watches it: `of_job` is this rank's progress there, or nullptr.
   RankGuard(Transport& transport, const OptionValues& values, bool is_part = false, RankProgress* of_job = nullptr);
   const std::vector<std::string>& hosts() const { return hosts_; }  // of every rank
   RankProgress& rank_progress() { return of_job_ ? *of_job_ : rank_progress_; }

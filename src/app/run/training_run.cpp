@@ -418,6 +418,7 @@ RunSummary run_training(Transport& bare, const CommandLine& line, const OptionVa
   const DevicePlan device = choose_device(bare, values);
   const std::unique_ptr<Transport> nccl = make_nccl_link(bare, values, device);
   Transport& link = nccl ? *nccl : bare;
+  guard.rank_progress().device_calls().show(link.device_calls(), context.is_part);
   const std::unique_ptr<Transport> shaped = make_shaped_link(link, values);
   std::optional<RunTrace> trace;
   if (values.flag("trace")) trace.emplace(bare.size());

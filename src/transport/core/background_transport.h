@@ -46,7 +46,7 @@ class BackgroundTransport final : public Transport {
   void withdraw() noexcept override;
   ControlChannel* control() override { return size() == 1 ? nullptr : wire_->control(); }
   const CallRecord* calls() const override { return size() == 1 ? nullptr : wire_->calls() ? wire_->calls() : calls_; }
-  const CallRecord* device_calls() const override { return wire_->device_calls(); }
+  std::shared_ptr<const CallRecord> device_calls() const override { return wire_->device_calls(); }
   void abort(ExitCode code) noexcept override { wire_->abort(code); }
 
  private:

@@ -104,7 +104,7 @@ class Wire {
   virtual ControlChannel* control() { return nullptr; }
   // The record of the transport behind this wire, if that transport keeps one; otherwise nullptr.
   virtual const CallRecord* calls() const { return nullptr; }
-  virtual const CallRecord* device_calls() const { return nullptr; }
+  virtual std::shared_ptr<const CallRecord> device_calls() const { return nullptr; }
   virtual void abort(ExitCode code) noexcept = 0;
 };
 

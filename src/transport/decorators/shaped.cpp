@@ -80,7 +80,7 @@ class ShapedWire final : public Wire {
   void withdraw() noexcept override { inner_.withdraw(); }
   ControlChannel* control() override { return inner_.control(); }
   const CallRecord* calls() const override { return inner_.calls(); }
-  const CallRecord* device_calls() const override { return inner_.device_calls(); }
+  std::shared_ptr<const CallRecord> device_calls() const override { return inner_.device_calls(); }
   void abort(ExitCode code) noexcept override { inner_.abort(code); }
 
  private:

@@ -47,7 +47,7 @@ void NcclCalls::set_out() noexcept {
 void NcclCalls::cancel() noexcept {
   const std::lock_guard lock(mutex_);
   if (flights_.empty()) return;
-  if (flights_.size() == 1 && std::exchange(is_begun_, false)) record_.end();
+  if (flights_.size() == 1 && std::exchange(is_begun_, false)) record_->end();
   flights_.pop_back();
 }
 
@@ -59,7 +59,7 @@ void NcclCalls::look() noexcept {
 void NcclCalls::advance() noexcept try {
   while (!flights_.empty() && has_ended(flights_.front())) {
     begin(flights_.front());
-    record_.end();
+    record_->end();
     is_begun_ = false;
     flights_.erase(flights_.begin());
   }
@@ -78,11 +78,11 @@ bool NcclCalls::has_ended(Flight& first) {
 }
 
 void NcclCalls::begin(const Flight& first) noexcept {
-  if (!std::exchange(is_begun_, true)) record_.begin(first.request);
+  if (!std::exchange(is_begun_, true)) record_->begin(first.request);
 }
 
 void NcclCalls::forget() noexcept {
-  if (std::exchange(is_begun_, false)) record_.end();
+  if (std::exchange(is_begun_, false)) record_->end();
   flights_.clear();
 }
 

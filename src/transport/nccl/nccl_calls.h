@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -19,12 +20,12 @@ namespace eave {
 // The device's thread makes all calls; any thread may read the record.
 class NcclCalls {
  public:
-  explicit NcclCalls(int ranks) : record_(ranks, true) { flights_.reserve(kUsual); }
+  explicit NcclCalls(int ranks) : record_(std::make_shared<CallRecord>(ranks, true)) { flights_.reserve(kUsual); }
   NcclCalls(const NcclCalls&) = delete;
   NcclCalls& operator=(const NcclCalls&) = delete;
   ~NcclCalls() { stop(); }
 
-  const CallRecord& record() const { return record_; }
+  std::shared_ptr<const CallRecord> record() const { return record_; }
 
   void start();          // begins to look; throws Error(kResource) if there is no thread
   void stop() noexcept;  // forgets the operations that have not ended
@@ -50,7 +51,7 @@ class NcclCalls {
   void begin(const Flight& first) noexcept;
   void forget() noexcept;
 
-  CallRecord record_;  // written by the holder of the mutex
+  const std::shared_ptr<CallRecord> record_;  // written by the holder of the mutex
   std::mutex mutex_;
   std::vector<Flight> flights_;  // not yet ended in the record, in order
   bool is_begun_ = false;        // the first of them, in the record

@@ -41,7 +41,7 @@ class NcclTransport final : public ForwardingTransport {
   std::vector<std::string> texts(const std::string& mine, TextRoute route) override;
   Slice lend(std::size_t) override { return {}; }
   Pending request(std::span<const ServiceRequest> requests) override;
-  const CallRecord* device_calls() const override { return calls_ ? &calls_->record() : nullptr; }
+  std::shared_ptr<const CallRecord> device_calls() const override { return calls_ ? calls_->record() : nullptr; }
 
  private:
   struct Group {

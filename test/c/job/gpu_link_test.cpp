@@ -29,8 +29,11 @@ Linked link(const std::vector<std::string>& gpus, bool tries_nccl) {
       EXPECT_EQ(threads.rank(), 0);
       found.warnings.push_back(text);
     };
-    const auto made = make_gpu_link(threads, gpu, {tries_nccl, warn});
+    std::shared_ptr<const CallRecord> watched;
+    const auto made = make_gpu_link(threads, gpu, {tries_nccl, warn, [&](const auto& calls) { watched = calls; }});
+    EXPECT_EQ(watched != nullptr, made != nullptr);
     if (!made) return;
+    EXPECT_EQ(watched, made->device_calls());
     const Attachment attachment(*made, attached);
     if (threads.rank() == 0) found.transport = made->name();
   });
