@@ -57,12 +57,7 @@ void NcclCalls::look() noexcept {
 }
 
 void NcclCalls::advance() noexcept try {
-  while (!flights_.empty() && has_ended(flights_.front())) {
-    begin(flights_.front());
-    record_->end();
-    is_begun_ = false;
-    flights_.erase(flights_.begin());
-  }
+  while (!flights_.empty() && has_ended(flights_.front())) end_first();
 } catch (...) {  // the device has failed; its next call reports that
   forget();
 }
@@ -81,9 +76,15 @@ void NcclCalls::begin(const Flight& first) noexcept {
   if (!std::exchange(is_begun_, true)) record_->begin(first.request);
 }
 
+void NcclCalls::end_first() noexcept {
+  begin(flights_.front());
+  record_->end();
+  is_begun_ = false;
+  flights_.erase(flights_.begin());
+}
+
 void NcclCalls::forget() noexcept {
-  if (std::exchange(is_begun_, false)) record_->end();
-  flights_.clear();
+  while (!flights_.empty() && flights_.front().is_set_out) end_first();
 }
 
 }  // namespace eave

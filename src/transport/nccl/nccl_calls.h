@@ -28,7 +28,7 @@ class NcclCalls {
   std::shared_ptr<const CallRecord> record() const { return record_; }
 
   void start();          // begins to look; throws Error(kResource) if there is no thread
-  void stop() noexcept;  // forgets the operations that have not ended
+  void stop() noexcept;  // counts operations that have not ended as ended
   // Call prepare() before the device gets the operation, then set_out() or cancel(). If all that takes long, because
   // the device's library waits for other ranks, the call begins in the record meanwhile. The ticket must stay alive.
   void prepare(const Operation::Request& request, DeviceTicket& ticket) noexcept;
@@ -45,10 +45,13 @@ class NcclCalls {
   };
 
   void look() noexcept;
-  // The caller of the next three functions holds the mutex.
+  // The caller of the next functions holds the mutex.
   void advance() noexcept;
   bool has_ended(Flight& first);
   void begin(const Flight& first) noexcept;
+  void end_first() noexcept;
+  // Ends all that the device has got. They count, since the other ranks count theirs: a number that this rank left out
+  // would make all later calls of the ranks look different.
   void forget() noexcept;
 
   const std::shared_ptr<CallRecord> record_;  // written by the holder of the mutex
