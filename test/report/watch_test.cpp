@@ -245,6 +245,35 @@ TEST_F(Watching, tells_the_rate_of_all_ranks_of_a_program_as_its_evaluations_cou
   }
 }
 
+// A run goes on with one rank instead of two: each step has 100 samples, where evaluations have counted 200.
+TEST_F(Watching, tells_the_rate_of_a_program_that_was_resumed_on_other_ranks_by_what_came_since) {
+  const auto evaluate = [&](std::int64_t last, std::int64_t samples) {
+    EvaluationRecord all = evaluation(static_cast<double>(last) / 10, 0.5);
+    all.samples = samples;
+    MetricsWriter(file("run")).write_evaluation(all);
+  };
+  const auto rate = [&] {
+    RunFollower follower(place / "run");
+    follower.poll();
+    EXPECT_EQ(follower.run().damage(), "");
+    return follower.run().recent().samples_per_second;
+  };
+  begin("run", {{"program", "train.py"}});
+  step("run", 0, 1, 19);
+  evaluate(20, 4000);
+  step("run", 0, 21, 39, 2000);
+  evaluate(40, 8000);
+  EXPECT_EQ(rate(), 400);
+  begin("run", {{"program", "train.py"}});
+  step("run", 0, 41, 79, 4000);
+  EXPECT_EQ(rate(), 200) << "no evaluation has come since";
+  evaluate(80, 12000);
+  EXPECT_EQ(rate(), 200);
+  step("run", 0, 81, 119, 4000);
+  evaluate(120, 16000);
+  EXPECT_EQ(rate(), 200);
+}
+
 TEST_F(Watching, goes_on_over_lines_that_say_nothing) {
   begin("run", {});
   append("run/metrics.jsonl", "no json\n[]\n{\"type\":7}\n{\"type\":\"of a later eave\"}\n{\"type\":\"evaluation\"}\n");

@@ -81,6 +81,8 @@ void WatchedRun::take(const HeaderLine& header) {
   ranks_ = static_cast<int>(header.ranks.size());
   end_.reset();
   failure_.reset();
+  first_evaluation_ = evaluations_.size();
+  earlier_ = recent_.size();
   ++headers_;
 }
 
@@ -114,18 +116,23 @@ void WatchedRun::take(const StepLine& line) {
   losses_.add({record.seconds, static_cast<double>(record.step), record.epoch, 0, record.loss});
   if (recent_.empty()) recent_.emplace_back();
   recent_.push_back(record);
-  while (recent_.size() > 2 && recent_[1].seconds <= record.seconds - kRecentSeconds) recent_.pop_front();
+  while (recent_.size() > 2 && recent_[1].seconds <= record.seconds - kRecentSeconds) {
+    recent_.pop_front();
+    if (earlier_ > 0) --earlier_;
+  }
 }
 
 // Ranks of a program that take steps independently count only their own samples until an evaluation, which counts those
-// of all.
+// of all. The rate follows a batch that grows one evaluation late.
+// A resumed run may have another number of ranks. Then neither earlier evaluations nor earlier steps tell its rate.
 std::optional<double> WatchedRun::evaluated_samples_of_step() const {
-  if (!config_.contains("program") || evaluations_.empty()) return std::nullopt;
+  if (!config_.contains("program") || evaluations_.size() == first_evaluation_ || earlier_ > 0) return std::nullopt;
   const EvaluationRecord& last = evaluations_.back();
   const auto is_earlier = [&](const EvaluationRecord& each) { return each.step < last.step; };
-  const auto before = std::find_if(evaluations_.rbegin(), evaluations_.rend(), is_earlier);
-  if (before == evaluations_.rend() && was_resumed()) return std::nullopt;
-  const EvaluationRecord first = before == evaluations_.rend() ? EvaluationRecord() : *before;
+  const auto end = evaluations_.rend() - static_cast<std::ptrdiff_t>(first_evaluation_);
+  const auto before = std::find_if(evaluations_.rbegin(), end, is_earlier);
+  if (before == end && was_resumed()) return std::nullopt;
+  const EvaluationRecord first = before == end ? EvaluationRecord() : *before;
   if (last.step <= first.step || last.samples <= first.samples) return std::nullopt;
   return static_cast<double>(last.samples - first.samples) / static_cast<double>(last.step - first.step);
 }

@@ -83,7 +83,9 @@ class WatchedRun {
   double bytes_ = 0;               // sent by rank 0
   std::deque<StepRecord> recent_;  // the first record marks the begin of the time
   LossCurve losses_{1000};
+  std::size_t earlier_ = 0;  // how many of recent_ come from before the last header
   std::vector<EvaluationRecord> evaluations_;
+  std::size_t first_evaluation_ = 0;  // after the last header
   std::optional<RunSummary> end_;
   std::optional<FailureLine> failure_;
   bool has_unknown_format_ = false;
