@@ -34,3 +34,11 @@ class ScriptTest(unittest.TestCase):
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment(**settings), timeout=60)
         self.assertEqual(ended.returncode, code, ended.stdout)
         return ended.stdout
+
+
+def bash_scripts():
+    """All in the folders whose scripts .ci/each_change.sh checks."""
+    for pattern in ("mpi_launch/*", "test/*", "test/*/*", ".ci/*", "bench/*"):
+        for path in sorted(ROOT.glob(pattern)):
+            if path.is_file() and path.read_bytes()[:60].startswith((b"#!/usr/bin/env bash", b"# shellcheck shell=bash")):
+                yield path
