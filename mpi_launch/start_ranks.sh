@@ -135,14 +135,27 @@ start_in_slurm() {
   esac
 }
 
+has_terminal() { { : </dev/tty; } 2>/dev/null; }
+
+# Sets job to the process of a command. On a terminal the job gets a process group of its own: otherwise a Ctrl-C would
+# reach it twice, from the terminal and from hand_on, and mpirun ends without ado at the second one. Without a terminal it
+# stays in the script's group, by which batch systems and other programs may find it.
+start_job() {
+  if has_terminal; then set -m; fi
+  # The terminal may be set to stop other groups than its own if they write to it (stty tostop).
+  (trap '' TTOU && exec "$@") </dev/null &
+  job=$!
+  set +m
+}
+
 # Runs a command, hands signals on to it, and returns its exit code. A shell's wait ends with each signal: hence the loop.
-# Sets was_asked to yes where SIGUSR1 was among them, was_ended where another was.
+# Sets was_asked to yes where SIGUSR1 was among them, was_ended where another was that asks for an end.
 run_and_hand_on_signals() {
   local job code name is_signalled=yes
   was_asked=no was_ended=no
-  "$@" </dev/null &
-  job=$!
+  start_job "$@"
   trap 'was_asked=yes; hand_on USR1' USR1
+  trap 'hand_on TSTP; kill -STOP $$; hand_on CONT' TSTP # Ctrl-Z, and fg or bg behind it
   for name in TERM INT HUP; do
     # shellcheck disable=SC2064 # the name of now
     trap "was_ended=yes; hand_on $name" "$name"
@@ -151,7 +164,7 @@ run_and_hand_on_signals() {
     is_signalled=no code=0
     wait "$job" || code=$?
   done
-  trap - USR1 TERM INT HUP
+  trap - USR1 TSTP TERM INT HUP
   return "$code"
 }
 
