@@ -170,7 +170,7 @@ run_and_hand_on_signals() {
 
 hand_on() {
   is_signalled=yes
-  kill "-$1" "$job" 2>/dev/null
+  kill "-$1" "$job" 2>/dev/null || true # it may have ended just now
 }
 
 # Sets directory to that of a run or a comparison, empty where the words name none, and result to the file that is there
