@@ -173,40 +173,80 @@ hand_on() {
   kill "-$1" "$job" 2>/dev/null || true # it may have ended just now
 }
 
-# Sets directory to that of a run or a comparison, empty where the words name none, and result to the file that is there
-# when all is done.
-find_directory() {
-  local i option=
-  directory='' result=''
-  case ${1-} in
-    train) option=--run-dir result=summary.json directory=${EAVE_RUN_DIR-} ;;
-    compare) option=--output result=report.html directory=${EAVE_OUTPUT:-runs/compare} ;;
-    *) return 0 ;;
-  esac
-  for ((i = 2; i <= $#; ++i)); do
-    case ${!i} in
-      "$option="*) directory=${!i#*=} ;;
-      "$option") i=$((i + 1)) && directory=${!i-} ;;
-      # Only all parts together have a report, and these make none.
-      --part | --part=* | --dry-run* | --print-config* | --help | -h) option='' && directory='' && break ;;
-    esac
-  done
-  # shellcheck disable=SC2088 # eave itself reads it as the home directory
-  case $directory in "~/"*) directory=$HOME/${directory#"~/"} ;; esac
+# Prints a path as eave reads it: ~/ is the home directory.
+whole_path() {
+  # shellcheck disable=SC2088 # no word of the shell
+  case $1 in "~/"*) printf '%s\n' "$HOME/${1#"~/"}" ;; *) printf '%s\n' "$1" ;; esac
 }
 
-# Prints the exit code of a run or a comparison: that of mpirun, unless it is 0 and eave has not said that it is done. Open
-# MPI 5 ends with 0 when it has lost a host, MPICH also after SIGUSR1. Then it is 75 where the run was asked to leave,
-# else 69. torchrun ends with 1 whatever its ranks end with: 75 where they were asked to leave.
-code_of_run() {
-  local code=$1 directory result
+# Prints the value that an option has in a file of options (--config), nothing if it has none there.
+value_in_file() {
+  local name=$1 file=$2 blanks='[[:space:]]*'
+  if [ ! -f "$file" ]; then return 0; fi
+  sed -n $'s/^\xef\xbb\xbf//'"; s/#.*//; s/$blanks\$//; s/^$blanks$name$blanks=$blanks//p" "$file" | tail -n 1
+}
+
+# Prints the value of an option among words for eave; false without one.
+value_in_words() {
+  local option=$1 value='' code=1
   shift
+  while [ $# -gt 0 ]; do
+    case $1 in
+      "$option="*) value=${1#*=} code=0 ;;
+      "$option") shift && value=${1-} code=0 ;;
+    esac
+    if [ $# -gt 0 ]; then shift; fi
+  done
+  printf '%s\n' "$value"
+  return "$code"
+}
+
+# Sets directory to that of a run or a comparison, empty where the words name none, and result to the file that is there
+# when all is done. As for eave, words count before the environment, and that before a file of options. To be called
+# before fill_in_places, which takes EAVE_CONFIG out of the environment.
+find_directory() {
+  local name word file value
+  directory='' result=''
+  case ${1-} in
+    train) name=run-dir result=summary.json ;;
+    compare) name=output result=report.html ;;
+    *) return 0 ;;
+  esac
+  for word in "$@"; do
+    # Only all parts together have a report, and these make none.
+    case $word in --part | --part=* | --dry-run* | --print-config* | --help | -h) return 0 ;; esac
+  done
+  file=$(value_in_words --config "$@") || file=${EAVE_CONFIG-}
+  directory=$(value_in_file "$name" "$(whole_path "$file")")
+  case $name in
+    run-dir) directory=${EAVE_RUN_DIR-$directory} ;;
+    output) directory=${EAVE_OUTPUT:-${directory:-runs/compare}} ;;
+  esac
+  if value=$(value_in_words "--$name" "$@"); then directory=$value; fi
+  directory=$(whole_path "$directory")
+}
+
+# Prints the exit code of a program of your own: that of what has started it, unless it was asked to leave and that tells
+# nothing. torchrun ends with 1 whatever its ranks end with. 0 of an mpirun may be false, as for code_of_run: a program that
+# had finished ends with 0 when it is started again. srun's 0 is true, also of the torchruns that it starts.
+code_of_own() {
+  local code=$1
+  if [ "$was_asked" = yes ]; then
+    if [ "$code" -eq 0 ] && [[ ${start[0]-} != *srun ]]; then code=75; fi
+    if [ "$code" -eq 1 ] && [[ " ${start[*]-} " == *" --rdzv-backend="* ]]; then code=75; fi
+  fi
+  printf '%d\n' "$code"
+}
+
+# Prints the exit code of a run or a comparison, behind find_directory: that of mpirun, unless it is 0 and eave has not said
+# that it is done. Open MPI 5 ends with 0 when it has lost a host, MPICH also after SIGUSR1. Then it is 75 where the run was
+# asked to leave, else 69.
+code_of_run() {
+  local code=$1
   if [ "${is_own-no}" = yes ]; then
-    if [ "$code" -eq 1 ] && [ "$was_asked" = yes ] && [[ " ${start[*]-} " == *" --rdzv-backend="* ]]; then code=75; fi
-    printf '%d\n' "$code"
+    code_of_own "$code"
     return
   fi
-  find_directory "$@"
   if [ "$code" -eq 0 ] && [ -d "$directory" ] && [ ! -e "$directory/$result" ]; then
     code=69
     if [ "$was_asked" = yes ]; then code=75; fi
@@ -242,7 +282,7 @@ run_until_done() {
   find_directory "$@"
   before=$(print_progress "$directory")
   run_and_hand_on_signals "${start[@]}" "$program" "$@" || code=$?
-  code=$(code_of_run "$code" "$@")
+  code=$(code_of_run "$code")
   printf 'turn %d on %s ended with %d\n' "$turn" "${SLURM_JOB_NODELIST:-}" "$code"
   # shellcheck disable=SC2154 # they stand at the top of each script
   if [[ " ${again_after[*]-} " == *" $code "* && $was_ended = no ]]; then
