@@ -28,6 +28,7 @@ class Eave(CMakePackage, CudaPackage):
     depends_on("libpng@1.6:")
     depends_on("nlohmann-json@3.7:", type="build")
     depends_on("onednn@2:3 cpu_runtime=omp")
+    depends_on("openssl@1.1.1:")
     depends_on("xxhash")
     depends_on("zlib-api")
     depends_on("mpi", when="+mpi")
