@@ -24,28 +24,11 @@ target_link_libraries(eave_library INTERFACE eave_headers)
 set_target_properties(eave_library PROPERTIES OUTPUT_NAME eave EXPORT_NAME eave LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 
-# The directories of libraries which the loader would not find by itself, such as those of an MPI in /opt.
-function(list_foreign_directories variable)
-  set(directories)
-  foreach(library ${ARGN})
-    get_filename_component(directory ${library} DIRECTORY)
-    get_filename_component(name ${library} NAME)
-    set(is_known FALSE)
-    foreach(place /lib /usr/lib /usr/lib64 ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
-      file(GLOB found ${place}/${name}*)
-      if(found)
-        set(is_known TRUE)
-      endif()
-    endforeach()
-    if(NOT is_known AND IS_ABSOLUTE ${library})
-      list(APPEND directories ${directory})
-    endif()
-  endforeach()
-  list(REMOVE_DUPLICATES directories)
-  set(${variable} ${directories} PARENT_SCOPE)
-endfunction()
-list_foreign_directories(foreign ${MPI_CXX_LIBRARIES} ${DNNL_LIBRARY} ${XXHASH_LIBRARY} ${OPENSSL_CRYPTO_LIBRARY} ${JPEG_LIBRARIES} ${PNG_LIBRARIES} ${ZLIB_LIBRARIES} ${ICU_LIBRARIES})
-set_target_properties(eave eave_library PROPERTIES INSTALL_RPATH "${foreign}")
+include(src/cmake/run_path.cmake)
+list_foreign_directories(foreign "/lib;/usr/lib;/usr/lib64;${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES}" ${MPI_CXX_LIBRARIES} ${DNNL_LIBRARY}
+  ${XXHASH_LIBRARY} ${OPENSSL_CRYPTO_LIBRARY} ${JPEG_LIBRARIES} ${PNG_LIBRARIES} ${ZLIB_LIBRARIES} ${ICU_LIBRARIES})
+set(run_path ${CMAKE_INSTALL_RPATH} ${foreign})  # an empty part would be the current directory
+set_target_properties(eave eave_library PROPERTIES INSTALL_RPATH "${run_path}")
 
 install(TARGETS eave RUNTIME)
 install(TARGETS eave_library eave_headers EXPORT eave LIBRARY)
