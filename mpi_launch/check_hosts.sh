@@ -55,17 +55,20 @@ mpi_of_program() {
 # What a host says of itself: a line with the time, the program's checksum, the MPI that it finds, the version of its mpirun.
 # A program of the user's own ("yes" as the last word) is only looked for.
 answer_of_host() {
-  local found
+  local found file
   cd -- "$1" 2>/dev/null || { printf 'no folder %s\n' "$1" && return; }
   if [ "$4" = yes ]; then
     command -v "$2" >/dev/null || { printf 'no program %s where a remote shell looks, PATH=%s\n' "$2" "$PATH" && return; }
     command -v "$3" >/dev/null || { printf 'no %s where a remote shell looks, PATH=%s\n' "$3" "$PATH" && return; }
     printf 'is %s own own\t%s\n' "$(date +%s)" "$(version_of_mpi "$3")" && return
   fi
-  [ -x "$2" ] || { printf 'no program %s in %s\n' "$2" "$1" && return; }
+  if ! file=$(command -v "$2"); then
+    if [[ $2 == */* ]]; then printf 'no program %s in %s\n' "$2" "$1" && return; fi
+    printf 'no program %s where a remote shell looks, PATH=%s\n' "$2" "$PATH" && return
+  fi
   command -v "$3" >/dev/null || { printf 'no %s where a remote shell looks, PATH=%s\n' "$3" "$PATH" && return; }
   found=$(mpi_of_program "$2") || { printf 'cannot start %s: %s\n' "$2" "$found" && return; }
-  printf 'is %s %s %s\t%s\n' "$(date +%s)" "$(cksum <"$2" | tr ' ' -)" "$found" "$(version_of_mpi "$3")"
+  printf 'is %s %s %s\t%s\n' "$(date +%s)" "$(cksum <"$file" | tr ' ' -)" "$found" "$(version_of_mpi "$3")"
 }
 
 # So that any shell reads it as one word.
