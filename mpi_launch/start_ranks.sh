@@ -227,13 +227,14 @@ find_directory() {
 }
 
 # Prints the exit code of a program of your own: that of what has started it, unless it was asked to leave and that tells
-# nothing. torchrun ends with 1 whatever its ranks end with. 0 of an mpirun may be false, as for code_of_run: a program that
-# had finished ends with 0 when it is started again. srun's 0 is true, also of the torchruns that it starts.
+# nothing. torchrun ends with 1 whatever its ranks end with, and srun may then end those of other nodes by SIGTERM: 143.
+# 0 of an mpirun may be false, as for code_of_run: a program that had finished ends with 0 when it is started again. srun's
+# 0 is true, also of the torchruns that it starts.
 code_of_own() {
   local code=$1
   if [ "$was_asked" = yes ]; then
     if [ "$code" -eq 0 ] && [[ ${start[0]-} != *srun ]]; then code=75; fi
-    if [ "$code" -eq 1 ] && [[ " ${start[*]-} " == *" --rdzv-backend="* ]]; then code=75; fi
+    if [[ $code == @(1|143) && " ${start[*]-} " == *" --rdzv-backend="* ]]; then code=75; fi
   fi
   printf '%d\n' "$code"
 }
