@@ -154,12 +154,12 @@ run_and_hand_on_signals() {
   local job code name is_signalled=yes
   was_asked=no was_ended=no
   start_job "$@"
-  trap 'was_asked=yes; hand_on USR1' USR1
-  trap 'hand_on TSTP; kill -STOP $$; hand_on CONT' TSTP # Ctrl-Z, and fg or bg behind it
   for name in TERM INT HUP; do
     # shellcheck disable=SC2064 # the name of now
     trap "was_ended=yes; hand_on $name" "$name"
   done
+  trap 'was_asked=yes; hand_on USR1' USR1
+  trap 'hand_on TSTP; kill -STOP $$; hand_on CONT' TSTP # Ctrl-Z, and fg or bg behind it
   while [ "$is_signalled" = yes ]; do
     is_signalled=no code=0
     wait "$job" || code=$?
