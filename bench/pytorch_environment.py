@@ -36,6 +36,14 @@ def find_pytorch():
     return None
 
 
+def job_environment(library):
+    """The environment of a test's job with PyTorch. `library`: the path of libeave. Ranks import eave from the sources, and
+    PyTorch with less work (test/c/lean)."""
+    packages = (ROOT / "test" / "c" / "lean", ROOT / "include" / "python")
+    return {**os.environ, "LIBEAVE": library, "PYTHONPATH": os.pathsep.join(map(str, packages)), "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1"}
+
+
 def prepare_pytorch():
     """Returns find_pytorch(); if that is None, first makes the environment."""
     found = find_pytorch()

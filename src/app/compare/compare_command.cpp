@@ -9,7 +9,6 @@
 #include "app/compare/compare_guard.h"
 #include "app/compare/compare_output.h"
 #include "app/compare/compare_runs.h"
-#include "app/compare/compare_sources.h"
 #include "app/compare/program_runs.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
