@@ -255,33 +255,30 @@ code_of_run() {
   printf '%d\n' "$code"
 }
 
-# Prints how far a run or a comparison in this directory is: the newest line of each run about its steps, and the names
-# of the checkpoints. A turn that adds nothing to it was in vain.
-print_progress() {
+# True if a run or a comparison in this directory has ever taken a step: a line about its steps, or a checkpoint.
+has_progress() {
   local file
-  if [ -z "$1" ]; then return 0; fi
   for file in "$1"/metrics.jsonl "$1"/*/metrics.jsonl; do
-    if [ -f "$file" ]; then grep -E '^\{"type":"(step|evaluation)"' "$file" | tail -n 1 || true; fi
+    if [ -f "$file" ] && grep -q -E '^\{"type":"(step|evaluation)"' "$file"; then return 0; fi
   done
-  if [ -d "$1/checkpoint" ]; then ls "$1/checkpoint"; fi
+  compgen -G "$1/checkpoint/step-*" >/dev/null
 }
 
-# True if this turn has added nothing, so that a further one would presumably end alike. That cannot be told of a program
-# of your own, nor where Slurm or a person asked the run to leave.
+# True if no turn has added a step yet, so that a further one would presumably end alike. A run that has some may well lose
+# a node while it starts again. Of a program of your own this cannot be told, nor where Slurm or a person asked it to leave.
 is_in_vain() {
-  local code=$1 directory=$2 before=$3
+  local code=$1 directory=$2
   [ "${is_own-no}" = no ] && [ "$code" -ne 75 ] && [ "$was_asked" = no ] && [ -n "$directory" ] &&
-    [ "$(print_progress "$directory")" = "$before" ]
+    ! has_progress "$directory"
 }
 
 # In a Slurm job: runs the words for eave behind those that start ranks ("${start[@]}"), and puts the job back into the
 # queue where its code is one of those in again_after, at most most_turns times; not where somebody ended it (scancel), nor
-# where the turn was in vain. Ends the script with the code.
+# where no turn has added a step or a checkpoint. Ends the script with the code.
 run_until_done() {
-  local program=$1 code=0 turn=$((${SLURM_RESTART_COUNT:-0} + 1)) directory result before
+  local program=$1 code=0 turn=$((${SLURM_RESTART_COUNT:-0} + 1)) directory result
   shift
   find_directory "$@"
-  before=$(print_progress "$directory")
   run_and_hand_on_signals "${start[@]}" "$program" "$@" || code=$?
   code=$(code_of_run "$code")
   printf 'turn %d on %s ended with %d\n' "$turn" "${SLURM_JOB_NODELIST:-}" "$code"
@@ -289,8 +286,8 @@ run_until_done() {
   if [[ " ${again_after[*]-} " == *" $code "* && $was_ended = no ]]; then
     if [ "$turn" -ge "$most_turns" ]; then
       printf 'no further turn: most_turns is %d\n' "$most_turns"
-    elif is_in_vain "$code" "$directory" "$before"; then
-      printf 'no further turn: this one has added no step to %s; mend what ended it, and submit the job again\n' "$directory"
+    elif is_in_vain "$code" "$directory"; then
+      printf 'no further turn: none has added a step to %s; mend what ended it, and submit the job again\n' "$directory"
     else
       scontrol requeue "$SLURM_JOB_ID" || printf 'it could not be put back into the queue: submit it again\n'
     fi

@@ -52,12 +52,18 @@ TEST_F(SlurmTurn, goes_back_into_the_queue_if_it_has_added_a_step_or_a_checkpoin
   EXPECT_TRUE(is_requeued("mkdir run/a; " + line + "3}' >run/a/metrics.jsonl; exit 69", 69, "compare --output run"));
 }
 
-TEST_F(SlurmTurn, that_has_added_nothing_is_the_last) {
-  place.write("run/metrics.jsonl", "{\"type\":\"step\",\"rank\":0,\"step\":9}\n");
-  const std::string says = "no further turn: this one has added no step to ";
+TEST_F(SlurmTurn, without_a_step_of_any_turn_is_the_last) {
+  const std::string says = "no further turn: none has added a step to ";
   EXPECT_FALSE(is_requeued("exit 69", 69, kTrain, says + "run"));
   EXPECT_FALSE(is_requeued("echo '{\"type\":\"header\"}' >>run/metrics.jsonl; exit 137", 137, kTrain, says + "run"));
   EXPECT_FALSE(is_requeued("exit 69", 69, "train --run-dir=new", says + "new"));
+  EXPECT_FALSE(is_requeued("exit 64", 64, kTrain));
+}
+
+// A bad node may end it while it starts.
+TEST_F(SlurmTurn, that_adds_nothing_to_a_run_with_steps_goes_back) {
+  place.write("run/metrics.jsonl", "{\"type\":\"step\",\"rank\":0,\"step\":9}\n{\"type\":\"header\"}\n");
+  for (const int code : {69, 137, 205}) EXPECT_TRUE(is_requeued("exit " + std::to_string(code), code, kTrain)) << code;
   EXPECT_FALSE(is_requeued("exit 64", 64, kTrain));
 }
 
