@@ -268,7 +268,7 @@ has_progress() {
 # a node while it starts again. Of a program of your own this cannot be told, nor where Slurm or a person asked it to leave.
 is_in_vain() {
   local code=$1 directory=$2
-  [ "${is_own-no}" = no ] && [ "$code" -ne 75 ] && [ "$was_asked" = no ] && [ -n "$directory" ] &&
+  [ "${is_own-no}" = no ] && [[ $code != 75 && $code != 138 ]] && [ "$was_asked" = no ] && [ -n "$directory" ] &&
     ! has_progress "$directory"
 }
 

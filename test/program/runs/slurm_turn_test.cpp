@@ -69,6 +69,7 @@ TEST_F(SlurmTurn, that_adds_nothing_to_a_run_with_steps_goes_back) {
 
 TEST_F(SlurmTurn, that_was_asked_to_leave_or_is_of_a_program_of_its_own_goes_back) {
   EXPECT_TRUE(is_requeued("exit 75", 75, kTrain));
+  EXPECT_TRUE(is_requeued("exit 138", 138, kTrain)) << "SIGUSR1 to mpirun itself";
   EXPECT_TRUE(is_requeued("exit 69", 69, "train")) << "without a directory";
   EXPECT_TRUE(is_requeued("exit 69", 69, "-- python3 train.py"));
   const std::string asks = "kill -USR1 $(ps -o ppid= -p $$); sleep 0.3; exit 138";
