@@ -78,7 +78,7 @@ struct TrainingPlan {
   std::int64_t steps = 0;       // steps of the whole run
   std::int64_t first_step = 0;  // if above 0: resume from a checkpoint after this many steps
   // If above 0, the run is resumed from the checkpoint after this many steps of another number of ranks, or of other
-  // files (--resume elastic). first_step then is the step of this run after as many epochs.
+  // files (--resume elastic). first_step then is the step of this run after as many samples.
   std::int64_t elastic_step = 0;
   bool has_other_files = false;  // with elastic_step: the samples may differ from those of the checkpoint
   bool has_ended = false;        // the run had already ended at first_step: only repeat what it does at its end

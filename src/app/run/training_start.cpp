@@ -5,6 +5,7 @@
 #include "app/run/training_job.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
+#include "base/options/quantities.h"
 #include "base/printable.h"
 #include "nn/specification.h"
 #include "train/loop/budget.h"
@@ -20,11 +21,15 @@ std::int64_t training_samples_in(const Manifest& saved, std::int64_t otherwise) 
   return samples > 0 ? samples : otherwise;
 }
 
-// The number of samples, in epochs of `now` samples, after as many epochs as in the checkpoint. Options and schedules
-// count in epochs, so the run goes on at the same place of them if images were added or removed.
-std::int64_t samples_after_epochs_of(const Manifest& saved, std::int64_t now) {
+// The run goes on after as many samples. Options and schedules count in epochs, whose length is another now.
+std::string describe_other_epochs(const Manifest& saved, std::int64_t now) {
   const std::int64_t former = training_samples_in(saved, now);
-  return saved.samples / former * now + saved.samples % former * now / former;
+  if (former == now) return "";
+  const auto epochs = [&](std::int64_t samples) {
+    return decimal_text(static_cast<double>(saved.samples) / static_cast<double>(samples), 2);
+  };
+  return "; so it goes on at epoch " + epochs(now) + " of these, after epoch " + epochs(former) +
+         " of those, and --epochs and schedules in epochs count from there";
 }
 
 }  // namespace
@@ -109,11 +114,11 @@ void TrainingJob::plan_resumption() {
   if (plan_.has_other_files && transport_.rank() == 0) {
     warnings_.push_back("--resume elastic: the run goes on with other files than it began with; it has now " +
                         count_text(data_.train->size(), "training image") + ", and had " +
-                        saved.identity.at("training samples"));
+                        saved.identity.at("training samples") + describe_other_epochs(saved, data_.train->size()));
   }
   if (is_elastic_) {
     plan_.elastic_step = saved.step;
-    plan_.first_step = step_after_samples(*sampler_, samples_after_epochs_of(saved, data_.train->size()));
+    plan_.first_step = step_after_samples(*sampler_, saved.samples);
   }
   for (const std::string& damage : resumption_->found.passed_over) {
     if (transport_.rank() == 0) warnings_.push_back("a newer checkpoint is passed over: " + damage);

@@ -71,29 +71,32 @@ TEST(BadImages, that_are_removed_in_the_middle_of_a_run_leave_a_way_on) {
   fs::remove(place.path() / "images/train/b/2.png");
   const std::string more = kTrain + kThreads + " --epochs 6 --run-dir run ";
   expect_end(78, place.eave(more + "--resume"), {"--resume elastic goes on with them"});
-  const Ended elastic =
-      expect_end(0, place.eave(more + "--resume elastic"), {"it has now 3 training images, and had 4"});
-  expect_parts(elastic.output, {"after step 4"});  // two epochs, of two steps each
+  const Ended elastic = expect_end(
+      0, place.eave(more + "--resume elastic"),
+      {"it has now 3 training images, and had 4", "it goes on at epoch 2.67 of these, after epoch 2.00 of those"});
   fs::rename(place.path() / "images/train/b", place.path() / "images/train/c");
   fs::rename(place.path() / "images/test/b", place.path() / "images/test/c");
   EXPECT_EQ(place.eave(kTrain + kThreads + " --epochs 9 --run-dir run --resume elastic").code, 78) << "other classes";
 }
 
-// Added in the middle of a run. Options and schedules count in epochs, so the run goes on after as many epochs.
-TEST(AddedImages, leave_the_schedule_at_its_place) {
+// Added in the middle of a run. Lines and checkpoints count the samples that were trained on, and a length in steps is
+// not reached before so many steps were taken.
+TEST(AddedImages, leave_a_run_the_steps_that_it_was_asked_for) {
   const Place place;
   write_image_folder(place, "images", [](const std::string&, std::string&) {});
-  const std::string words =
-      kTrain + kThreads + " --lr 0.1 --lr-schedule step --lr-step-epochs 1.5 --log-every 1 --run-dir run ";
-  expect_end(0, place.eave(words + "--epochs 1.5"));
+  const std::string words = kTrain + kThreads + " --log-every 1 --run-dir run ";
+  expect_end(0, place.eave(words + "--max-steps 3"));
   for (const std::string name : {"train/a/", "train/b/"}) {
     const fs::path folder = place.path() / "images" / name;
     for (const char* added : {"3.png", "4.png"}) fs::copy(folder / "2.png", folder / added);
   }
-  expect_output(0, place.eave(words + "--epochs 2 --resume elastic"), {"after step 6"});  // four steps an epoch
+  const Ended ended = expect_end(0, place.eave(words + "--max-steps 4 --resume elastic"),
+                                 {"it goes on at epoch 0.75 of these, after epoch 1.50 of those"});
+  expect_parts(ended.output, {"after step 3"});
   const nlohmann::json last = records_of(place, "step").back();
-  EXPECT_EQ(last.at("epoch"), 2);
-  EXPECT_NEAR(last.at("learning_rate").get<double>(), 0.01, 1e-9);
+  EXPECT_EQ(last.at("step"), 4);
+  EXPECT_EQ(last.at("samples"), 8);
+  EXPECT_EQ(last.at("epoch"), 1);
 }
 
 // Which images are held out depends on how many there are. So the run would be validated on images that it has trained
