@@ -142,7 +142,7 @@ void Averager::attach_gpu(Transport& transport, const AveragerJob& job) {
   Transport& inner = nccl_ ? *nccl_ : transport;
   if (traits().exchanges == ExchangePattern::kRequests) serving_ = std::make_unique<ServingTransport>(inner, transport);
   Transport& served = serving_ ? *serving_ : inner;
-  if (job.lent) borrowing_ = make_borrowing_transport(served, *job.lent);
+  if (job.lent && !gpu_) borrowing_ = make_borrowing_transport(served, *job.lent);
   counting_ = make_counting_transport(borrowing_ ? *borrowing_ : served);
   if (!gpu_) return;
   attachment_.emplace(*counting_, *gpu_);
