@@ -74,12 +74,11 @@ std::vector<std::pair<std::string, std::string>> Averager::given_settings() cons
 }
 
 // Ranks may take different numbers of steps if no rank waits for another: with async-order=free, or if the method
-// exchanges nothing.
+// exchanges nothing. A plug-in says by `exchanges` whether ranks only ask a center.
 bool Averager::needs_equal_steps() const {
   const OptionValues& values = options_.values;
-  if (!traits().compresses) return false;
-  if (!values.entries().contains("async-order")) return true;
-  return values.text("async-order") != "free";
+  if (values.entries().contains("async-order")) return values.text("async-order") != "free";
+  return traits().exchanges != ExchangePattern::kNone && traits().exchanges != ExchangePattern::kRequests;
 }
 
 // If no exchange lay between, ranks that have taken different numbers of steps come here without having noticed.

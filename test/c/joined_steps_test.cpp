@@ -9,6 +9,7 @@
 
 #include "c/averager_options.h"
 #include "c/sample_count.h"
+#include "communicator/support/plugin.h"
 #include "eave/agreement.h"
 #include "test/c/averager_loop.h"
 #include "test/c/quadratic_loop.h"
@@ -83,6 +84,22 @@ TEST_P(JoinedSteps, end_where_steps_with_known_counts_end) {
 
 INSTANTIATE_TEST_SUITE_P(Of, JoinedSteps, testing::ValuesIn(communicator_names(3)),
                          [](const auto& test) { return identifier(test.param); });
+
+// A plug-in has no codec, so it does not state that it compresses, as all methods of eave do that exchange.
+TEST(JoinedSteps, of_a_plug_in_that_averages_gradients_end_together) {
+  load_plugin(SIGN_VOTE);
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    QuadraticLoop known(transport, "communicator=sign-vote");
+    run_with_known_counts(known);
+    const std::vector<float> expected = known.consensus();
+    known.averager.finish();
+    QuadraticLoop joined(transport, "communicator=sign-vote");
+    EXPECT_EQ(run_joined(joined), kMostBatches);
+    EXPECT_EQ(joined.consensus(), expected);
+    EXPECT_EQ(joined.x, known.x);
+    joined.averager.finish();
+  });
+}
 
 TEST(JoinedSteps, of_ranks_that_wait_for_nobody_end_together) {
   for (const char* name : {"easgd-async", "downpour", "adownpour", "none"}) {
