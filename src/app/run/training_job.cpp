@@ -48,7 +48,6 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
       device_(open_device(device, values)) {
   open_data();
   build_model();
-  load_images();
   plan_steps();
   plan_norm_statistics(values_, model_->statistics_size() > 0, plan_);
   build_optimizer();
@@ -56,6 +55,7 @@ TrainingJob::TrainingJob(const OptionValues& values, Transport& transport, const
   plan_drops();
   build_communicator(hosts);
   build_average();
+  load_images();
 }
 
 TrainingJob::~TrainingJob() = default;
@@ -91,15 +91,23 @@ void TrainingJob::open_data() {
       sampling == Sampling::kStratified ? labels_of(*data_.train) : std::vector<std::int32_t>());
 }
 
-// Loads the test set too, because evaluations happen between steps. The model's memory comes first: without resident
-// images a run is slower, and without activations it ends.
+// Loads the test set too, because evaluations happen between steps. Activations, parameters and optimizer state come
+// first: without resident images a run is slower, and without these it ends. All sets together take at most half of
+// what is free then, because Communicator::begin still allocates the vectors of the method.
 void TrainingJob::load_images() {
-  const auto seed = values_.seed("seed");
-  train_images_ = eave::load_images(*device_.compute, data_, *data_.train, augmentation_, true, seed);
-  test_images_ = eave::load_images(*device_.compute, data_, *data_.test, augmentation_, false, seed);
-  if (data_.validation) {
-    validation_images_ = eave::load_images(*device_.compute, data_, *data_.validation, augmentation_, false, seed);
-  }
+  Device& device = device_.compute->device();
+  if (device.kind() == DeviceKind::kCpu) return;
+  std::int64_t left = device.free_bytes() / 2;
+  const auto load = [&](const Dataset& set, bool random) {
+    const std::int64_t bytes = set.size() * set.shape().size();
+    if (bytes > left) return std::unique_ptr<DeviceImages>();
+    auto images = eave::load_images(*device_.compute, data_, set, augmentation_, random, values_.seed("seed"));
+    if (images) left -= bytes;
+    return images;
+  };
+  train_images_ = load(*data_.train, true);
+  test_images_ = load(*data_.test, false);
+  if (data_.validation) validation_images_ = load(*data_.validation, false);
   data_.train_images = train_images_.get();
   data_.validation_images = validation_images_.get();
   data_.test_images = test_images_.get();
