@@ -81,6 +81,8 @@ std::unique_ptr<LossShape::Plan> make_cpu_plan(CpuContext& context, const LossSh
   });
 }
 
+// Model asks for no gate on the CPU, because it knows the loss before backward. This one is for other callers of a
+// Compute, which offers all shapes on both devices.
 std::unique_ptr<LossGateShape::Plan> make_cpu_plan(CpuContext& context, const LossGateShape&) {
   return make_plan_of<LossGateForward>([&pass = context.pass](const LossGateForward& call) {
     if (!std::isfinite(pass.loss().loss_sum)) std::ranges::fill(call.values, std::numeric_limits<float>::quiet_NaN());
