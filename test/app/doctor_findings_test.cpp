@@ -138,7 +138,8 @@ TEST(Doctor, finds_little_memory_and_low_limits) {
   expect_problem(job, "limits", {"host b", "ulimit -n allows 67", says + "raise it there: ulimit -n 68"},
                  ExitCode::kResource);
   job.ranks[2].open_files_hard_limit = 67;
-  expect_problem(job, "limits", {"host b", says + "have its hard limit raised there, which is 67"},
+  expect_problem(job, "limits",
+                 {"host b", says + "the hard limit there is 67: ask the administrator to raise it (nofile"},
                  ExitCode::kResource);
   job.ranks[2].open_files_hard_limit = 68;
   expect_problem(job, "limits", {says + "raise it there"}, ExitCode::kResource);

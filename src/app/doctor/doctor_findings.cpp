@@ -36,8 +36,9 @@ std::string describe_few_files(const DoctorFacts& facts, std::int64_t ranks, std
   return "ulimit -n allows " + std::to_string(facts.open_files_limit) + " open files, and " +
          count_text(ranks, "rank") + " may need " + std::to_string(needed) +
          (most < 0 || most >= needed ? "; raise it there: ulimit -n " + std::to_string(needed)
-                                     : "; have its hard limit raised there, which is " + std::to_string(most) +
-                                           " (nofile in limits.conf; in Slurm LimitNOFILE of slurmd)");
+                                     : "; the hard limit there is " + std::to_string(most) +
+                                           ": ask the administrator to raise it (nofile in limits.conf; in Slurm, "
+                                           "LimitNOFILE of slurmd)");
 }
 
 class Judgement {
