@@ -114,7 +114,10 @@ class LocalSgd final : public Communicator {
   bool updates(const Step& step) const override { return averages_gradients_ || Communicator::updates(step); }
 
   void after_update(const Step& step) override {
-    if (averages_gradients_) return agree_on_replicas();
+    if (averages_gradients_) {
+      if (step.index + 1 == settings_.steps.post_local_at) agree_on_replicas();
+      return;
+    }
     mean_.count(step);
     if (steps_.end_step(step)) exchange();
   }
@@ -188,7 +191,8 @@ class LocalSgd final : public Communicator {
   }
 
  private:
-  // While gradients are averaged, all ranks hold the same parameters and the same momentum.
+  // While gradients are averaged, all ranks hold the same parameters and the same momentum. The exchanges begin after
+  // the last of these steps. Until then the values agreed on stay as they are, equal on all ranks too.
   void agree_on_replicas() {
     parameters_.agree_on(replica_.parameters);
     momentum_.agree();
