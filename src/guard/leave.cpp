@@ -23,7 +23,8 @@ void LeaveGate::pace(int workers, RankProgress& progress) {
   progress_ = &progress;
 }
 
-// Waits on a rank that follows, until rank 0 is near the step or some rank is asked to leave.
+// Waits on a rank that follows, until rank 0 is near the step or some rank is asked to leave. After a rollback, steps
+// that were allowed once stay allowed.
 void LeaveGate::follow(std::unique_lock<std::mutex>& lock, std::int64_t step) {
   if (step != begun_) allowed_ = std::max(allowed_, step + 1);  // the first step of a run that resumes
   const auto may_go_on = [&] { return step < allowed_ || closed_ != kOpen || is_agreed_; };

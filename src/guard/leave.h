@@ -5,9 +5,9 @@
 // open up to it. No rank is past the furthest step. Every rank can reach it: no exchange that a rank waits for lies
 // beyond it. While no rank is asked, a step costs one lock that no other thread holds.
 //
-// A rank that only keeps the center waits for nobody in its steps. Without more, it would be at the next meeting of all
-// ranks at once, and no rank could leave before that meeting. So rank 0, which always trains, tells such ranks how far
-// it is, and their gates let them go only little further (pace).
+// A rank that only keeps the center waits for nobody in its steps. If nothing held it back, it would reach the next
+// meeting of all ranks at once, and no rank could leave before that meeting. So rank 0, which always trains, tells such
+// ranks how far it is, and their gates let them go only little further (pace).
 #pragma once
 
 #include <atomic>

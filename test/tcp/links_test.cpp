@@ -91,7 +91,6 @@ TEST(TcpLinks, write_words_that_met_a_full_connection_while_the_rank_computes) {
   EXPECT_EQ(got, kWords);
 }
 
-// The first of them has its code, but none of its bytes has left.
 // A watchdog ends its process in this way. The other rank must not report this one as lost.
 TEST(TcpControl, tells_the_other_rank_with_which_code_a_process_ends) {
   TwoRanks ranks;
@@ -101,6 +100,7 @@ TEST(TcpControl, tells_the_other_rank_with_which_code_a_process_ends) {
   EXPECT_EQ(ranks.second.end_told(), ExitCode::kInternal);
 }
 
+// The first message has its code, but none of its bytes has left.
 TEST(TcpLinks, accuse_nobody_if_messages_to_a_full_connection_are_forgotten) {
   const std::vector<std::byte> bytes(1000);
   TwoRanks ranks;

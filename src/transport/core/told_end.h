@@ -1,4 +1,4 @@
-// Ends of processes that other ranks are told of.
+// Tells the other ranks with which code this process ends.
 #pragma once
 
 #include "eave/check.h"
@@ -14,7 +14,7 @@ class TellsEnd {
 };
 
 // Call this when this process is about to end with this code, without Transport::abort. `tcp` tells the other ranks, so
-// that they end with the same code and do not report this rank as lost. That takes at most 300 ms. The other transports
+// that they end with the same code and do not report this rank as lost. That takes at most 1.3 s. The other transports
 // leave it to the launcher.
 inline void tell_end(ControlChannel& channel, ExitCode code) noexcept {
   if (auto* const teller = dynamic_cast<TellsEnd*>(&channel)) teller->tell_end(code);
