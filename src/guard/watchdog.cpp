@@ -1,6 +1,7 @@
 #include "guard/watchdog.h"
 
 #include <algorithm>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -18,6 +19,7 @@ constexpr int kMostTurns = 6;
 constexpr double kTurnsOfPairs = 4;
 // Seconds in which all ranks write their calls, before the first process ends.
 constexpr double kLastWords = 0.25;
+constexpr double kMostForFiles = 5;  // further seconds for a slow file server
 
 Call call_in(const ControlMessage& message) {
   const auto& [sequence, collective, verb, bytes, root, history, on_device] = message.numbers;
@@ -210,21 +212,28 @@ void Watchdog::end(ExitCode code, const std::string& message) {
 }
 
 // Writes the file in a thread of its own: a file server that hangs may be what ends the job, and must not keep the
-// process from saying so. Nobody waits for the thread.
-void Watchdog::save_calls(const std::string& reason) const noexcept try {
+// process from saying so, or from ending.
+void Watchdog::save_calls(const std::string& reason) noexcept try {
   if (settings_.directory.empty()) return;
   const int rank = peers_.rank();
   std::string json = calls_as_json(calls_, rank, settings_.hosts[static_cast<std::size_t>(rank)], reason);
-  std::thread([directory = settings_.directory, rank, json = std::move(json), files = settings_.files] {
+  auto is_done = std::make_shared<std::atomic<bool>>(false);
+  std::thread([directory = settings_.directory, rank, json = std::move(json), files = settings_.files, is_done] {
     write_calls(directory, rank, json, *files);
+    *is_done = true;
   }).detach();
+  is_saved_ = std::move(is_done);
 } catch (...) {  // no thread or no memory is left
 }
 
 void Watchdog::go_on_ending(double seconds) {
   end_->seconds -= seconds;
   if (end_->seconds > 0) return;
-  if (end_->is_told) return settings_.leave(end_->code);
+  if (end_->is_told) {
+    const bool is_saving = is_saved_ && !*is_saved_;
+    if (is_saving && end_->seconds > -kMostForFiles) return;
+    return settings_.leave(end_->code);
+  }
   const std::string& where = settings_.directory;
   settings_.say("eave: " + end_->message +
                 (where.empty() ? "" : ". The last calls of each rank are in " + where + "/calls-rank-*.json"));

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -46,7 +47,8 @@ struct WatchdogSettings {
 //     once that was so for the whole limit: the job ends with 69;
 //     at any time: if two ranks are in different calls where all must meet, the job ends with 70.
 // If several ranks have something to print, the lowest prints: each waits for its turn, and stays silent if a lower
-// rank has printed. Before the end, each rank writes its last calls to a file.
+// rank has printed. Before the end, each rank writes its last calls to a file, and gives a slow file server 5 s for
+// that.
 class Watchdog final : public GuardTask {
  public:
   // Everything passed by reference outlives this. It also watches the calls of a device that `rank_progress` shows.
@@ -82,7 +84,7 @@ class Watchdog final : public GuardTask {
   double turn() const;  // seconds that this rank lets lower ranks print first
   std::optional<Call> under_way() const;
   void settle();
-  void save_calls(const std::string& reason) const noexcept;
+  void save_calls(const std::string& reason) noexcept;
   void ask(const std::optional<Call>& about);
   void compare(int from, const ControlMessage& theirs);
   void judge();
@@ -111,6 +113,7 @@ class Watchdog final : public GuardTask {
   int leaving_ = 0;                   // how many other ranks leave
   std::set<int> last_compared_with_;  // for a rank that leaves: the ranks that wait for it
   std::optional<End> end_;
+  std::shared_ptr<const std::atomic<bool>> is_saved_;  // set by the thread that writes the calls; nullptr: none does
 };
 
 }  // namespace eave
