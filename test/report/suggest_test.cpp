@@ -396,6 +396,22 @@ TEST(Suggest, advises_the_alpha_of_the_better_run_with_its_rate) {
   EXPECT_NE(suggestion.trials[3].why_not, "") << "of alpha 0.9 alone";
 }
 
+// Each exchange costs more than a little of the step, and the run of alpha 0.05 was faster by chance.
+TEST(Suggest, advises_the_alpha_of_the_better_run_also_if_no_tau_is_cheap) {
+  SuggestQuestion question = question_of_four();
+  set_end(question.runs[0], 0.86);
+  question.methods.resize(1);
+  for (const auto& [alpha, accuracy, step_ms] : {std::tuple("0.05", 0.84, 14.4), {"0.2", 0.87, 14.6}}) {
+    question.methods.push_back(method_of("easgd", ExchangePattern::kHiddenSums, 16));
+    const SuggestRun easgd = run_of(question.methods.back(), {10, 10, 10, 10}, step_ms, 2);
+    question.methods.back().options = {{"alpha", alpha}};
+    question.runs.push_back(with_alpha(easgd, alpha, accuracy));
+  }
+  EXPECT_EQ(chosen_by(question), "easgd, tau 16, alpha 0.2");
+  std::swap(question.methods[1], question.methods[2]);
+  EXPECT_EQ(chosen_by(question), "easgd, tau 16, alpha 0.2");
+}
+
 TEST(Suggest, counts_no_run_of_another_batch) {
   SuggestQuestion question = question_of_four();
   const SuggestRun other = local_sgd_of_four(12);

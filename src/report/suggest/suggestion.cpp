@@ -29,15 +29,23 @@ bool is_rather_advised(const Trial& one, const Trial& other) {
   return one.goodness && (!other.goodness || *one.goodness > *other.goodness);
 }
 
-// Chooses among the trials of one method those whose exchanges cost little, else the fastest.
+// Chooses among the trials of one method those whose exchanges cost little, else the fastest tau.
 const Trial* best_period(const std::vector<Trial>& trials, const std::string& method) {
   const Trial *frugal = nullptr, *fastest = nullptr;
+  const auto may_be_advised = [&](const Trial& trial) { return trial.method.name == method && trial.why_not.empty(); };
   for (const Trial& trial : trials) {
-    if (trial.method.name != method || !trial.why_not.empty()) continue;
+    if (!may_be_advised(trial)) continue;
     if (trial.exchange_share <= kLittleWaiting && (!frugal || is_rather_advised(trial, *frugal))) frugal = &trial;
     if (!fastest || trial.samples_per_second > fastest->samples_per_second) fastest = &trial;
   }
-  return frugal ? frugal : fastest;
+  if (frugal || !fastest) return frugal;
+  // Trials with that tau differ in speed only by chance.
+  const Trial* best = fastest;
+  for (const Trial& trial : trials) {
+    const bool is_alike = trial.is_measured == fastest->is_measured && trial.method.tau == fastest->method.tau;
+    if (may_be_advised(trial) && is_alike && is_rather_advised(trial, *best)) best = &trial;
+  }
+  return best;
 }
 
 // The best method besides the reference; nullptr if there is none that may be advised. A method that is as fast as

@@ -112,7 +112,7 @@ struct SuggestedCommands {
 //   {"format": 1, "answer": "one-rank", "allreduce" or "method", "ranks", "communicator", "tau": if the method has one,
 //    "options": {"alpha": "0.3"} if there are any, "command", "averager": of a program of one's own, else "",
 //    "learning_rate": {"lr", "sentence"}, "reasons", "unknown", "settled_by": the command of a comparison, or "",
-//    "trials": [{"communicator", "tau", "samples_per_second", "speed": against one rank, "step_seconds",
+//    "trials": [{"communicator", "tau", "options", "samples_per_second", "speed": against one rank, "step_seconds",
 //      "waiting_share", "error", "source", "why_not"}]}
 std::string suggestion_text(const Suggestion& suggestion, const SuggestedCommands& commands);
 std::string suggestion_json(const Suggestion& suggestion, const SuggestedCommands& commands);
