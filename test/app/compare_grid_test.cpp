@@ -107,6 +107,7 @@ TEST(Grid, refuses_what_makes_no_comparison) {
       {"--communicators", "easgd:print-config=on"},
       {"--communicators", "easgd:checkpoint=on"},
       {"--communicators", "easgd:keep=2"},
+      {"--communicators", "easgd:limit-checkpoint=1m"},
       {"--communicators", "easgd,easgd"},
       {"--seed", "3"},
       {"--run-dir", "x"},
@@ -258,8 +259,9 @@ TEST(SideBySide, are_blocks_of_ranks_that_share_no_host) {
 }
 
 TEST(SameComparison, may_be_watched_in_another_way) {
-  EXPECT_NO_THROW(
-      require_same_comparison({{"limit-step", "10min"}, {"lr", "0.1"}}, {{"limit-step", "3s"}, {"lr", "0.1"}}, "all"));
+  for (const char* option : {"limit-step", "limit-checkpoint"})
+    EXPECT_NO_THROW(
+        require_same_comparison({{option, "3s"}, {"lr", "0.1"}}, {{option, "10min"}, {"lr", "0.1"}}, "all"));
   expect_error(ExitCode::kConfiguration, "was made with --lr 0.1, now it is 0.2", [] {
     require_same_comparison({{"lr", "0.1"}}, {{"lr", "0.2"}}, "all");
   });

@@ -198,8 +198,8 @@ const std::set<std::string>& options_of_length() {
 }
 
 const std::set<std::string>& options_of_checkpoints() {
-  static const std::set<std::string> kOptions = {"checkpoint-dir", "checkpoint-every", "keep", "keep-every",
-                                                 "require-checkpoint"};
+  static const std::set<std::string> kOptions = {"checkpoint-dir", "checkpoint-every", "keep",
+                                                 "keep-every",     "limit-checkpoint", "require-checkpoint"};
   return kOptions;
 }
 

@@ -124,6 +124,7 @@ bool has_results(const std::filesystem::path& run) {
 void require_same_comparison(const std::map<std::string, std::string>& saved,
                              const std::map<std::string, std::string>& mine, const std::string& place) {
   std::set<std::string> free = options_of_rank();
+  // Only an older eave took --limit-checkpoint for a comparison.
   free.insert({"limit-checkpoint", "limit-setup", "limit-step", "progress", "run-dir"});
   free.erase("vocabulary");  // losses per token of different vocabularies are not comparable
   // Comparisons from before 2026-11-26 evaluated once an epoch. Their runs are kept.

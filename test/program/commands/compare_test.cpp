@@ -300,7 +300,8 @@ TEST(Compare, refuses_options_of_train_that_it_would_ignore) {
     EXPECT_FALSE(fs::exists(place.path() / "all")) << option;
   }
   expect_end(64, place.eave(words, {0, "EAVE_SEED=3"}), {"--seed 3 (environment EAVE_SEED)"});
-  for (const std::string more : {"--print-config", "--checkpoint on", "--keep 2", "--require-checkpoint off"})
+  for (const std::string more :
+       {"--print-config", "--checkpoint on", "--keep 2", "--limit-checkpoint 1m", "--require-checkpoint off"})
     expect_end(64, place.eave(words + more), {more.substr(0, more.find(' '))});
   expect_end(64, place.eave(words + "--meet here:1"), {"--meet"});
   place.write("train.ini", "max-samples = 9\n");
