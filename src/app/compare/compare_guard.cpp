@@ -49,9 +49,6 @@ CompareGuard::CompareGuard(Transport& job, const std::vector<OptionValues>& runs
               [&job, output, is_of_threads] { leave_together(job, output, is_of_threads); }) {
   ControlChannel* const channel = job.control();
   const CallRecord* const calls = job.calls();
-  agree(job, [&] {
-    for (const OptionValues& values : runs) check_limits(values, channel && calls);
-  });
   std::vector<GuardTask*> tasks = {&notice_};
   if (channel && calls) {
     watchdog_.emplace(*channel, *calls, rank_progress_, job.rank(), settings_of_job(runs, hosts, *channel));

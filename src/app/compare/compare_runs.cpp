@@ -14,6 +14,7 @@
 #include "app/options/training_plan.h"
 #include "app/resume/checkpoint_location.h"
 #include "app/resume/resumption.h"
+#include "app/run/rank_guard.h"
 #include "app/run/run_settings.h"
 #include "app/run/training_run.h"
 #include "base/host.h"
@@ -227,6 +228,7 @@ void CompareRuns::check() {
       const OptionValues values = parse(cell, outputs_of(cell));
       const RunGroup& group = grid_.groups[cell.group];
       cells.push_back({group.label(), group.ranks, line_.config_in_force(values)});
+      check_limits(values, job_.control() && job_.calls());
       try {
         check_values(values, job_, {hosts_.begin(), hosts_.begin() + group.ranks});
         require_budget_alone(budget_, values);

@@ -462,6 +462,8 @@ TEST(Compare, refuses_options_that_do_not_go_with_a_method_before_the_first_run)
       {"--communicators easgd:on-nonfinite=rollback", "--on-nonfinite rollback"},
       {"--communicators easgd:clip-norm=-1", "--clip-norm -1"},
       {"--communicators easgd:accumulate=9", "--accumulate 9"},
+      {"--limit-step 0.5s", "--limit-step 0.5s"},
+      {"--communicators easgd:limit-setup=0.5s", "--limit-setup 0.5s"},
       {"--communicators none --stop-after-bytes 1GB", "none sends nothing"},
       {"--communicators allreduce:lr-scaling=linear:batch-means=total", "has no effect with --batch-means total"},
       {"--communicators allreduce:on-drop=reset-to-center", "--on-drop reset-to-center has no effect"},
