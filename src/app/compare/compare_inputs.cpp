@@ -34,8 +34,8 @@ bool leaves_out_images(const OptionValues& values) {
 }  // namespace
 
 void ComparedInputs::require_same(Transport& job, const std::vector<std::string>& hosts, const OptionValues& values,
-                                  const RunRecord* kept) {
-  if (leaves_out_images(values)) checked = check_samples(job, hosts, values, checked, [] {});
+                                  const RunRecord* kept, const std::function<void()>& moved) {
+  if (leaves_out_images(values)) checked = check_samples(job, hosts, values, checked, moved);
   agree(job, [&] {
     if (kept == nullptr) return;
     require_same_data(values, *kept);

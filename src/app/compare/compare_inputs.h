@@ -2,6 +2,7 @@
 // from.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -17,9 +18,10 @@ class ComparedInputs {
  public:
   // Collective, with the same `values` on all ranks: the options of the kept run. `kept`: the run on rank 0, else
   // nullptr; its name is its directory. Throws AgreedError(kConfiguration) if the run began from other data or other
-  // initial parameters. What the run did not record is not compared.
+  // initial parameters. What the run did not record is not compared. `moved` is called after each image that is
+  // checked, by several threads.
   void require_same(Transport& job, const std::vector<std::string>& hosts, const OptionValues& values,
-                    const RunRecord* kept);
+                    const RunRecord* kept, const std::function<void()>& moved);
 
   CheckedSamples checked;  // the last check of samples, of a run or of require_same
 

@@ -283,8 +283,11 @@ std::vector<std::size_t> CompareRuns::left_of(const std::vector<Cell>& cells) {
       }
     }
   });
+  const auto moved = [this] {
+    if (rank_progress_) rank_progress_->move();
+  };
   for (const std::size_t i : numbers_in(job_.broadcast_text(known)))
-    inputs_.require_same(job_, hosts_, parse(cells[i], {}), is_first() ? &kept.at(i) : nullptr);
+    inputs_.require_same(job_, hosts_, parse(cells[i], {}), is_first() ? &kept.at(i) : nullptr, moved);
   return numbers_in(job_.broadcast_text(left));
 }
 
