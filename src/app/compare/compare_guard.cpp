@@ -28,20 +28,22 @@ void lengthen(WatchdogLimit& limit, const WatchdogLimit& other) {
   if (limit.seconds != 0 && (other.seconds == 0 || other.seconds > limit.seconds)) limit = other;
 }
 
-WatchdogSettings settings_of_job(const std::vector<OptionValues>& runs, const std::vector<std::string>& hosts,
-                                 ControlChannel& channel) {
+}  // namespace
+
+WatchdogSettings watchdog_settings_of_job(const std::vector<OptionValues>& runs, const std::vector<std::string>& hosts,
+                                          ControlChannel& channel) {
   WatchdogSettings settings = watchdog_settings(runs.front(), hosts, channel);
+  // A rank that waits for the others' run does not know in which section that is.
+  WatchdogLimit longest = settings.limits.step;
   for (const OptionValues& values : runs) {
     const WatchdogLimits limits = watchdog_settings(values, hosts, channel).limits;
-    lengthen(settings.limits.setup, limits.setup);
-    lengthen(settings.limits.step, limits.step);
-    lengthen(settings.limits.checkpoint, limits.checkpoint);
+    lengthen(longest, limits.setup);
+    lengthen(longest, limits.step);
   }
+  settings.limits = {longest, longest, longest};
   settings.directory.clear();  // the directory of a comparison has no such files
   return settings;
 }
-
-}  // namespace
 
 CompareGuard::CompareGuard(Transport& job, const std::vector<OptionValues>& runs, const std::vector<std::string>& hosts,
                            const std::string& output, bool is_of_threads)
@@ -51,7 +53,7 @@ CompareGuard::CompareGuard(Transport& job, const std::vector<OptionValues>& runs
   const CallRecord* const calls = job.calls();
   std::vector<GuardTask*> tasks = {&notice_};
   if (channel && calls) {
-    watchdog_.emplace(*channel, *calls, rank_progress_, job.rank(), settings_of_job(runs, hosts, *channel));
+    watchdog_.emplace(*channel, *calls, rank_progress_, job.rank(), watchdog_settings_of_job(runs, hosts, *channel));
     tasks.push_back(&*watchdog_);
   }
   agree(job, [&] { guard_.emplace(channel, tasks); });

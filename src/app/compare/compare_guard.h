@@ -14,12 +14,16 @@
 
 namespace eave {
 
+// The longest of all limits of the runs, for set-up and steps alike. `channel` outlives what uses the settings.
+WatchdogSettings watchdog_settings_of_job(const std::vector<OptionValues>& runs, const std::vector<std::string>& hosts,
+                                          ControlChannel& channel);
+
 // One guard watches the whole job, also while its parts train: the runs report their progress to rank_progress(). A
 // rank that hangs ends the job as it ends `eave train`. If SIGUSR1 or SIGTERM reaches any rank, the whole job ends at
 // once with 75. Finished runs are kept.
 class CompareGuard {
  public:
-  // Collective. `job` outlives this. `runs`: the options of the runs; their longest limits hold. `output`: the
+  // Collective. `job` outlives this. `runs`: the options of the runs; their longest limit holds. `output`: the
   // directory of the comparison. `is_of_threads`: the ranks are threads of this process.
   CompareGuard(Transport& job, const std::vector<OptionValues>& runs, const std::vector<std::string>& hosts,
                const std::string& output, bool is_of_threads);
