@@ -10,11 +10,12 @@ namespace {
 
 // A long comparison by two processes, $rank_0 and $rank_1, whose messages go to err0 and err1. When the first run has
 // finished, `script` runs.
-Ended compare_by_two(const Place& place, const std::string& script) {
+Ended compare_by_two(const Place& place, const std::string& script, const std::string& limits = "") {
   const std::string words =
       "compare --communicators easgd:tau=2 --output all --batch 8 --ranks 2 --seeds 1000 --data synthetic "
       "--synthetic-samples 97 --synthetic-test-samples 23 --synthetic-size 8 --epochs 1 --model mlp "
-      "--transport tcp --limit-setup 3s --limit-step 3s";
+      "--transport tcp " +
+      limits;
   return place.run(
       "timeout -k 5 60 sh -c 'export WORLD_SIZE=2 EAVE_MEET=127.0.0.1:$((15000 + $$ % 15000)); "
       "RANK=0 \"$0\" \"$@\" > out0 2> err0 & rank_0=$!; "
@@ -25,8 +26,8 @@ Ended compare_by_two(const Place& place, const std::string& script) {
 
 TEST(Compare, ends_with_69_if_a_rank_hangs) {
   const Place place;
-  const Ended ended =
-      compare_by_two(place, "kill -STOP $rank_1; wait $rank_0; code=$?; kill -KILL $rank_1; exit $code");
+  const Ended ended = compare_by_two(place, "kill -STOP $rank_1; wait $rank_0; code=$?; kill -KILL $rank_1; exit $code",
+                                     "--limit-setup 3s --limit-step 3s");
   EXPECT_EQ(ended.code, 69) << ended.errors << place.read("err0") << place.read("err1");
   expect_parts(place.read("err0"),
                {"eave: warning: rank 1 on ", "eave: rank 1 on ", " has not answered for 3 s. The job ends here"});
