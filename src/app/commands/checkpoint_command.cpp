@@ -9,6 +9,7 @@
 #include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "app/resume/checkpoint_location.h"
+#include "app/resume/missing_model.h"
 #include "base/files/user_path.h"
 #include "base/options/number_text.h"
 #include "base/options/spelling.h"
@@ -179,9 +180,10 @@ bool verify_model(const fs::path& run) {
   std::string state;
   bool is_whole = false;
   try {
-    const SafetensorsFile file = read_model_of(run);
+    const SafetensorsFile file = read_model_of(path);
     read_model(file, graph_of(description_in(file), path));
     state = file.metadata.contains(kArraysHash) ? "whole" : "readable; it has no hash that would show changed values";
+    if (has_outdated_model(run)) state += "; the run has gone on since, and not ended";
     is_whole = true;
   } catch (const Error& failure) {
     state = failure.what();

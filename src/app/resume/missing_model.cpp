@@ -8,6 +8,7 @@
 #include "base/files/directory_lock.h"
 #include "checkpoint/checkpoint_directory.h"
 #include "eave/check.h"
+#include "report/read/run_reader.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
 
@@ -30,10 +31,16 @@ std::map<std::string, std::string> config_of(const fs::path& run) try {
   return {};
 }
 
-std::string describe_checkpoint(const fs::path& run, std::int64_t step, bool is_of_text) {
+// What the newest checkpoint is good for; "" if there is none. Throws Error if its place cannot be read.
+std::string describe_checkpoint(const fs::path& run) {
+  const std::int64_t step = newest_checkpoint_of(run);
+  if (step == 0) return "";
+  const std::string data = setting_in(config_of(run), "data");
   return "eave checkpoint export " + run.string() + " writes the model of its newest checkpoint, step " +
          std::to_string(step) +
-         (is_of_text ? ", and eave generate " + run.string() + " --step last writes text with it" : "");
+         (data == "text" || data == "tokens"
+              ? ", and eave generate " + run.string() + " --step last writes text with it"
+              : "");
 }
 
 // " failed: no space left"
@@ -53,19 +60,34 @@ std::string describe_remedy(const fs::path& run, RunState state) try {
     return "start its program again: after averager.load(), eave.Run with resume=True goes on with it";
   if (config.contains("program"))
     return "start its program again: after eave_load, eave_run_open with resume=on goes on with it";
-  const std::int64_t newest = newest_checkpoint_of(run);
+  const std::string newest = describe_checkpoint(run);
   const bool has_diverged = state == RunState::kDiverged;
-  if (newest == 0)
+  if (newest.empty())
     return has_diverged ? "it has no checkpoint; train anew, with a smaller --lr"
                         : "it has no checkpoint; eave train with the same options and --overwrite begins it anew";
-  const std::string data = setting_in(config, "data");
-  return describe_checkpoint(run, newest, data == "text" || data == "tokens") +
-         (has_diverged ? "" : "; eave train with the same options and --resume auto goes on with it");
+  return newest + (has_diverged ? "" : "; eave train with the same options and --resume auto goes on with it");
 } catch (const Error& error) {
   return error.what();
 }
 
+// A resumed run removes the summary, and keeps the model until it has another.
+[[noreturn]] void refuse_outdated_model(const fs::path& run) {
+  const std::string checkpoint = describe_checkpoint(run);
+  throw Error(ExitCode::kInputMissing, "the run in " + run.string() + describe_end(run, state_of_run(run)) +
+                                           ", so its " + kModel + " may be older than its last steps; " +
+                                           (checkpoint.empty() ? "" : checkpoint + "; ") + "name " +
+                                           (run / kModel).string() + " to take that file all the same");
+}
+
 }  // namespace
+
+bool has_outdated_model(const fs::path& run) {
+  std::error_code error;
+  if (!holds_run(run) || !fs::exists(run / kModel, error)) return false;
+  if (fs::exists(run / "summary.json", error) || has_end(run)) return false;
+  const std::map<std::string, std::string> config = config_of(run);
+  return !config.contains("program") && !config.contains("python");
+}
 
 std::string remedy_for_run(const fs::path& run) { return describe_remedy(run, state_of_run(run)); }
 
@@ -88,6 +110,7 @@ void refuse_config_of_model(const fs::path& place) {
 
 void require_model_in(const fs::path& folder) {
   require_end_of_run(folder, kModel);
+  if (has_outdated_model(folder)) refuse_outdated_model(folder);
   std::error_code error;
   if (fs::exists(fs::symlink_status(folder / kModel, error))) return;
   for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {

@@ -383,5 +383,28 @@ TEST(Checkpoints, of_a_run_that_goes_on_are_gone_on_from_though_it_had_ended_bef
   expect_told(0, place.eave(longer), {"nothing is left to do"});
 }
 
+TEST(Checkpoints, are_named_if_the_model_is_of_an_earlier_end_of_the_run) {
+  const Place place;
+  train_one_epoch(place);
+  expect_told(76, place.eave(quick(std::string(kTwo) + "--checkpoint-every 2 --epochs 4 --resume auto ") +
+                             "--inject-fault 0:12:nan-loss --on-nonfinite abort"));
+  const std::string first = quick("--run-dir second --initial-parameters run");
+  for (const std::string& words : {std::string("export run --npy out"), std::string("generate run"), first}) {
+    expect_told(66, place.eave(words),
+                {"the run in run diverged, so its model.safetensors may be older than its last steps",
+                 "eave checkpoint export run writes the model of its newest checkpoint, step 8",
+                 "name run/model.safetensors to take that file all the same"});
+  }
+  expect_told(0, place.eave("export run/model.safetensors --npy out"));
+  expect_told(0, place.eave("checkpoint verify run"), {"model.safetensors: whole; the run has gone on since"});
+}
+
+TEST(Checkpoints, are_not_needed_if_only_the_summary_could_not_be_written) {
+  const Place place;
+  train_one_epoch(place);
+  std::filesystem::remove(place.path() / "run" / "summary.json");
+  expect_told(0, place.eave("export run --npy out"));
+}
+
 }  // namespace
 }  // namespace eave
