@@ -1,5 +1,8 @@
 #include "app/commands/text_printer.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -53,8 +56,13 @@ void TextPrinter::print(std::string_view text) {
   require_output_written();
 }
 
+bool has_reader_left() {
+  pollfd state{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&state, 1, 0) == 1 && (state.revents & POLLERR) != 0;
+}
+
 void require_output_written() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) throw OutputLost();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || has_reader_left()) throw OutputLost();
 }
 
 }  // namespace eave

@@ -12,7 +12,10 @@ std::size_t whole_characters(std::string_view text);
 // Standard output takes nothing more: its reader has left, or the disk is full. The end of main says what follows.
 struct OutputLost {};
 
-// Throws OutputLost unless all that was printed on standard output is written.
+// Whether standard output is a pipe or socket whose reader has closed it.
+bool has_reader_left();
+
+// Throws OutputLost unless all that was printed on standard output is written, and may still be read.
 void require_output_written();
 
 // Writes to standard output as the bytes come, whole characters only. As everywhere in eave, bytes that are no UTF-8,

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "app/commands/text_printer.h"
 #include "app/main/command_line.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
@@ -145,7 +146,6 @@ class Screen {
       text = format("\033[%zuA\r", drawn_);
     for (const std::string& line : lines) text += line + "\033[K\n";
     std::fputs((text + "\033[J").c_str(), stdout);
-    std::fflush(stdout);
     drawn_ = lines.size();
     size_ = size;
   }
@@ -168,6 +168,7 @@ class Watch {
       const bool is_there = runs_.poll();
       if (runs_.is_gone()) refuse_without_directory();
       request_.terminal.columns > 0 ? draw(is_there) : print(is_there);
+      require_output_written();
       if (!is_there || !runs_.is_one()) continue;
       if (newest().has_ended()) return finish();
       if (is_left) refuse_without_end();
@@ -255,7 +256,6 @@ class Watch {
       if (!newest().has_ended() && is_time_for_line())
         std::printf("%s\n", (quiet.empty() ? watch_line(newest()) : quiet).c_str());
     }
-    std::fflush(stdout);
   }
 
   // Prints, once each: which run it is, that its file was replaced, and evaluations.
@@ -340,14 +340,21 @@ class Watch {
   Clock::time_point next_line_;
 };
 
+// Ends as soon as nobody reads the lines, or the disk is full.
+void watch(const WatchRequest& request) {
+  try {
+    Watch(request).run(EndingSignals(request.is_once));
+  } catch (const OutputLost&) {
+  }
+}
+
 }  // namespace
 
 int watch_command(const std::vector<std::string>& words, const char* const*) {
   const CommandLine line = watch_command_line();
   WatchRequest request;
   return run_command_once(
-      words, line.help(), [&] { request = read_watch_request(line, words); },
-      [&] { Watch(request).run(EndingSignals(request.is_once)); });
+      words, line.help(), [&] { request = read_watch_request(line, words); }, [&] { watch(request); });
 }
 
 }  // namespace eave

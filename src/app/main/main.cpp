@@ -1,6 +1,5 @@
 // The program `eave`: prepares signals and standard streams, and starts the subcommand.
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/commands/text_printer.h"
 #include "app/main/commands.h"
 #include "app/main/launch.h"
 #include "eave/check.h"
@@ -40,16 +40,11 @@ void keep_writing() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-bool has_reader_left(int descriptor) {
-  pollfd state{descriptor, POLLOUT, 0};
-  return ::poll(&state, 1, 0) == 1 && (state.revents & POLLERR) != 0;
-}
-
 // Printed text is a result too, so a failure to write it changes the exit code. If the reader has left, nobody misses
 // the text.
 int with_output_written(int code) {
   const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (is_written || code != 0 || has_reader_left(STDOUT_FILENO)) return code;
+  if (is_written || code != 0 || eave::has_reader_left()) return code;
   std::fputs("eave: cannot write to standard output: is the disk full? What was printed is not all there\n", stderr);
   return static_cast<int>(eave::ExitCode::kInputOutput);
 }

@@ -121,6 +121,18 @@ TEST(Watch, ends_if_the_directory_is_removed) {
   expect_end(66, place.eave("watch run"), {"run was removed: there is nothing left to watch"});
 }
 
+// The run never ends, and a command is killed after 20 s.
+TEST(Watch, ends_if_nobody_reads_its_lines_or_the_disk_is_full) {
+  const Place place;
+  const std::string watch = program() + " watch nowhere --interval 50ms";
+  const Ended left =
+      place.run("sh -c '{ timeout 20 \"$@\"; echo code $? >code; } | head -1; cat code >&2' sh " + watch);
+  EXPECT_EQ(left.errors, "code 0\n");
+  EXPECT_TRUE(holds(left.output, "waiting for a run in nowhere")) << left.output;
+  expect_end(74, place.run("sh -c 'exec timeout 20 \"$@\" >/dev/full' sh " + watch),
+             {"eave: cannot write to standard output"});
+}
+
 TEST(Watch, draws_in_place_on_a_terminal_and_leaves_by_ctrl_c) {
   const Place place;
   expect_end(0, place.eave(quick("--run-dir runs/one")));
