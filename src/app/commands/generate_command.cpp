@@ -1,4 +1,6 @@
 // Implements `eave generate`: writes text with the model of a run.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -210,7 +212,7 @@ std::vector<std::int32_t> prompt_of(const std::string& text, Vocabulary& vocabul
 void write_as_text(const GenerateRequest& request, Generation& generation, Vocabulary& vocabulary, std::uint32_t sample,
                    std::int64_t& written) {
   const std::string& text = request.values.text("prompt");
-  TextPrinter printer;
+  TextPrinter printer(::isatty(STDOUT_FILENO) != 0);
   printer.add(text);
   generation.begin(prompt_of(text, vocabulary));
   bool is_first = text.empty() && vocabulary.begins_with_space();

@@ -19,6 +19,32 @@ std::size_t length_from(std::uint8_t first) {
   return first >= 0xC2 ? 2 : 1;
 }
 
+// They hold until another character ends them, so they may turn what a terminal shows afterwards: U+202A to U+202E, and
+// U+2066 to U+2069.
+bool turns_direction(std::string_view character) {
+  return (character >= "\xE2\x80\xAA" && character <= "\xE2\x80\xAE") ||
+         (character >= "\xE2\x81\xA6" && character <= "\xE2\x81\xA9");
+}
+
+// The first character of `text`, or its first byte if that begins no whole character.
+std::string_view first_character(std::string_view text) {
+  const std::string_view all = text.substr(0, length_from(static_cast<std::uint8_t>(text.front())));
+  const bool is_whole = std::ranges::all_of(all.substr(1), [](char byte) { return (byte & 0xC0) == 0x80; });
+  return is_whole ? all : text.substr(0, 1);
+}
+
+// What is printed for a character. printable replaces each byte that is no UTF-8 by one '?', so one '?' for several
+// bytes means a control character of two bytes (U+0080 to U+009F) or a character without width.
+std::string shown_character(std::string_view character, bool is_on_terminal) {
+  if (character == "\n" || character == "\t") return std::string(character);
+  const std::string shown = printable(character);
+  const bool lacks_width = shown == "?" && character.size() > 2;
+  const bool is_soft_hyphen = character == "\xC2\xAD", is_arabic_mark = character == "\xD8\x9C";
+  if (is_soft_hyphen || is_arabic_mark || (lacks_width && !(is_on_terminal && turns_direction(character))))
+    return std::string(character);
+  return shown;
+}
+
 }  // namespace
 
 std::size_t whole_characters(std::string_view text) {
@@ -43,16 +69,14 @@ void TextPrinter::finish() {
   held_.clear();
 }
 
-// Tabs are no characters of messages, so printable_lines would replace them.
 void TextPrinter::print(std::string_view text) {
-  std::string kept;
-  std::ranges::copy_if(text, std::back_inserter(kept), [](char letter) { return letter != '\r'; });
-  for (std::size_t at = 0; at <= kept.size();) {
-    const std::size_t tab = std::min(kept.find('\t', at), kept.size());
-    std::fputs(printable_lines(kept.substr(at, tab - at)).c_str(), stdout);
-    if (tab < kept.size()) std::fputc('\t', stdout);
-    at = tab + 1;
+  std::string shown;
+  while (!text.empty()) {
+    const std::string_view character = first_character(text);
+    if (character != "\r") shown += shown_character(character, is_on_terminal_);
+    text.remove_prefix(character.size());
   }
+  std::fputs(shown.c_str(), stdout);
   require_output_written();
 }
 

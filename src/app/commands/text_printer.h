@@ -18,16 +18,19 @@ bool has_reader_left();
 // Throws OutputLost unless all that was printed on standard output is written, and may still be read.
 void require_output_written();
 
-// Writes to standard output as the bytes come, whole characters only. As everywhere in eave, bytes that are no UTF-8,
-// control characters and those without width become '?'. Line ends and tabs stay, and carriage returns are left out.
+// Writes to standard output as the bytes come, whole characters only. Bytes that are no UTF-8, and control characters,
+// become '?'. Line ends and tabs stay, and carriage returns are left out. Characters without width stay too, because
+// Persian, Hindi and joined emoji need them; on a terminal, those that turn the direction of writing become '?'.
 class TextPrinter {
  public:
+  explicit TextPrinter(bool is_on_terminal) : is_on_terminal_(is_on_terminal) {}
   // Throws OutputLost if the output cannot be written.
   void add(std::string_view bytes);
   void finish();  // ends the text: a cut character becomes one '?'
 
  private:
   void print(std::string_view text);
+  const bool is_on_terminal_;
   std::string held_;  // the beginning of a character whose other bytes have not come
 };
 
