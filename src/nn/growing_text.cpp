@@ -47,10 +47,19 @@ GrowingText::GrowingText(const Graph& graph, Compute& compute, ConstSlice parame
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const PlaceRole role = graph.nodes[i].layer->place_role();
     if (role.kind != PlaceRole::Kind::kAttention) continue;
-    const auto size = static_cast<std::size_t>(context * role.heads.groups * role.heads.width);
-    caches_[i] = {std::vector<float>(size), std::vector<float>(size)};
+    caches_[i].stored = role.heads.groups * role.heads.width;
   }
-  scores_.resize(static_cast<std::size_t>(context));
+}
+
+// A context may be of 131,072 tokens, and most texts are short, so memory follows the text.
+void GrowingText::make_room(std::int64_t tokens) {
+  if (tokens <= places_) return;
+  places_ = std::min(context_, std::max(2 * places_, (tokens + kMostRows - 1) / kMostRows * kMostRows));
+  for (auto& [node, cache] : caches_) {
+    cache.keys.resize(static_cast<std::size_t>(places_ * cache.stored));
+    cache.values.resize(static_cast<std::size_t>(places_ * cache.stored));
+  }
+  scores_.resize(static_cast<std::size_t>(places_));
 }
 
 ConstSlice GrowingText::parameters_of(std::size_t node) const {
@@ -88,6 +97,7 @@ GrowingText::Rows& GrowingText::rows_of(std::int64_t count) {
 
 ConstSlice GrowingText::append(std::span<const std::int32_t> tokens) {
   EAVE_CHECK(!tokens.empty() && size_ + std::ssize(tokens) <= context_, "tokens that have a place");
+  make_room(size_ + std::ssize(tokens));
   ConstSlice logits;
   while (!tokens.empty()) {
     const std::size_t count = std::min(tokens.size(), static_cast<std::size_t>(kMostRows));

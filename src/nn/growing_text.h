@@ -22,6 +22,7 @@ class GrowingText {
 
   std::int64_t size() const { return size_; }
   std::int64_t context() const { return context_; }
+  std::int64_t places() const { return places_; }  // tokens whose keys and values there is memory for
   void clear() { size_ = 0; }
   // Appends the tokens, at least one and at most context() - size(), each in [0, classes). Returns the logits of the
   // next token, one for each class, which are valid until the next call.
@@ -37,9 +38,11 @@ class GrowingText {
     std::vector<float> projected, scratch;
   };
   struct Cache {
-    std::vector<float> keys, values;  // context × (groups × width of a head)
+    std::int64_t stored = 0;          // numbers of a token: groups × width of a head
+    std::vector<float> keys, values;  // places_ × stored
   };
 
+  void make_room(std::int64_t tokens);
   Rows& rows_of(std::int64_t count);
   std::int64_t rows_in(std::size_t node, const Rows& rows) const;
   ConstSlice append_rows(std::span<const std::int32_t> tokens);
@@ -54,7 +57,7 @@ class GrowingText {
   Compute& compute_;
   const ConstSlice parameters_;
   const std::int64_t context_;
-  std::int64_t size_ = 0;
+  std::int64_t size_ = 0, places_ = 0;
   std::map<std::size_t, Cache> caches_;  // by node
   std::vector<float> scores_;
   Rows one_, several_;

@@ -67,6 +67,22 @@ TEST(GrowingText, takes_more_tokens_at_once_than_it_computes_together) {
       {150, 1, 65, 1});
 }
 
+TEST(GrowingText, takes_memory_for_its_tokens_and_not_for_its_context) {
+  const std::string text = model_specification("llama-tiny");
+  const Graph graph = build_graph(text, {1, 1, 1}, kTokens);
+  const TestModel test(text, {1, 1, 1}, kTokens, 1);
+  constexpr std::int64_t kContext = 100000;
+  GrowingText grown(graph, *test.compute, test.parameters, kContext);
+  EXPECT_EQ(grown.places(), 0);
+  const std::vector<std::int32_t> tokens(150, 1);
+  grown.append(tokens);
+  EXPECT_GE(grown.places(), 150);
+  EXPECT_LT(grown.places(), 400);
+  for (int i = 0; i < 200; ++i) grown.append(std::span(tokens).first(1));
+  EXPECT_GE(grown.places(), 350);
+  EXPECT_LT(grown.places(), 1000);
+}
+
 TEST(GrowingText, is_refused_to_a_model_of_images) {
   const std::unique_ptr<Compute> compute = make_cpu_compute(1);
   const Graph graph = build_graph("dense classes", {1, 1, 1}, 4);
