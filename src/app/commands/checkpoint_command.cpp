@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
+#include "app/commands/checkpoint_reading.h"
 #include "app/commands/model_export.h"
 #include "app/commands/stored_model.h"
 #include "app/main/command_line.h"
@@ -120,29 +122,27 @@ std::string samples_of(const Manifest& manifest) {
   return manifest.samples == 0 ? "-" : std::to_string(manifest.samples);
 }
 
-// Damage that the manifest and the sizes of files show; "" if there is none.
-std::string visible_damage(const CheckpointRequest& request, std::int64_t step, Manifest& manifest) {
-  try {
-    manifest = read_manifest(request.directory, step);
-  } catch (const Error& error) {
-    return message_of(error);
-  }
+// Throws Error(kBadData) for damage that the manifest and the sizes of files show.
+Manifest read_visible(const CheckpointRequest& request, std::int64_t step) {
+  Manifest manifest = read_manifest(request.directory, step);
   for (const StoredFile& file : manifest.files) {
     const fs::path path = checkpoint_path(request.directory, step) / file.name;
     std::error_code error;
     const std::uintmax_t bytes = fs::file_size(path, error);
-    if (error) return path.string() + ": " + error.message();
+    if (error) throw Error(ExitCode::kBadData, path.string() + ": " + error.message());
     if (bytes != file.bytes) {
-      return path.string() + ": it has " + count_text(bytes, "byte") + ", and was written with " +
-             std::to_string(file.bytes);
+      throw Error(ExitCode::kBadData, path.string() + ": it has " + count_text(bytes, "byte") +
+                                          ", and was written with " + std::to_string(file.bytes));
     }
   }
-  return "";
+  return manifest;
 }
 
 [[noreturn]] void refuse_damaged(const CheckpointRequest& request, const std::string& steps) {
   throw Error(ExitCode::kBadData, "damaged checkpoints in " + request.directory.string() + ": of step " + steps);
 }
+
+constexpr const char* kRemoved = "removed meanwhile by the run, which keeps only the newest";
 
 void list(const CheckpointRequest& request) {
   std::string damaged;
@@ -150,26 +150,24 @@ void list(const CheckpointRequest& request) {
   std::printf("%12s  %14s  %5s  %14s\n", "step", "samples", "ranks", "bytes");
   for (const std::int64_t step : steps) {
     Manifest manifest;
-    const std::string damage = visible_damage(request, step, manifest);
-    if (damage.empty()) {
+    const CheckpointReading reading =
+        read_or_tell(request.directory, step, [&] { manifest = read_visible(request, step); });
+    if (reading.was_removed) {
+      std::printf("%12lld  %s\n", static_cast<long long>(step), kRemoved);
+    } else if (reading.damage.empty()) {
       std::printf("%12lld  %14s  %5zu  %14llu\n", static_cast<long long>(step), samples_of(manifest).c_str(),
                   manifest.files.size(), static_cast<unsigned long long>(bytes_of(manifest)));
     } else {
-      std::printf("%12lld  damaged: %s\n", static_cast<long long>(step), printable(damage).c_str());
+      std::printf("%12lld  damaged: %s\n", static_cast<long long>(step), printable(reading.damage).c_str());
       damaged += (damaged.empty() ? "" : ", ") + std::to_string(step);
     }
   }
   if (!damaged.empty()) refuse_damaged(request, damaged);
 }
 
-// Describes the damage of a checkpoint; "" if it is whole.
-std::string damage_of(const CheckpointRequest& request, std::int64_t step) {
-  try {
-    verify_checkpoint(request.directory, read_manifest(request.directory, step));
-    return "";
-  } catch (const Error& error) {
-    return message_of(error);
-  }
+CheckpointReading verify_step(const CheckpointRequest& request, std::int64_t step) {
+  return read_or_tell(request.directory, step,
+                      [&] { verify_checkpoint(request.directory, read_manifest(request.directory, step)); });
 }
 
 // Reads the model as `eave export` does. Returns false if it is damaged. A run that has not ended has no model.
@@ -192,14 +190,20 @@ bool verify_model(const fs::path& run) {
   return is_whole;
 }
 
-// Checks all checkpoints and returns the steps of damaged ones.
+// Checks all checkpoints and returns the steps of damaged ones. Throws Error(kInputMissing) if none is left to check.
 std::string verify_checkpoints(const CheckpointRequest& request) {
   std::string damaged;
+  bool is_any_left = false;
   for (const std::int64_t step : steps_of(request)) {
-    const std::string damage = damage_of(request, step);
-    std::printf("step %lld: %s\n", static_cast<long long>(step), damage.empty() ? "whole" : printable(damage).c_str());
-    if (!damage.empty()) damaged += (damaged.empty() ? "" : ", ") + std::to_string(step);
+    const CheckpointReading reading = verify_step(request, step);
+    const std::string state = reading.was_removed ? kRemoved : reading.damage.empty() ? "whole" : reading.damage;
+    std::printf("step %lld: %s\n", static_cast<long long>(step), printable(state).c_str());
+    is_any_left |= !reading.was_removed;
+    if (!reading.damage.empty()) damaged += (damaged.empty() ? "" : ", ") + std::to_string(step);
   }
+  if (!is_any_left)
+    throw Error(ExitCode::kInputMissing, "the run removed what was verified in " + request.directory.string() +
+                                             "; try again, or give the run a larger --keep");
   return damaged;
 }
 
@@ -216,20 +220,43 @@ void verify(const CheckpointRequest& request) {
   if (!damaged.empty()) refuse_damaged(request, damaged);
 }
 
-void export_newest(const CheckpointRequest& request) {
+struct ModelOfStep {
+  std::int64_t step = 0;
+  StoredModel model;
+};
+
+// Reads the model of the newest checkpoint that is whole. Nothing if the run removed one that was to be read.
+std::optional<ModelOfStep> read_newest(const CheckpointRequest& request) {
   std::string damage;
   for (const std::int64_t step : steps_of(request)) {
-    const std::string of_this = damage_of(request, step);
-    if (!of_this.empty()) {
-      print_warning("a newer checkpoint is passed over: " + of_this);
-      damage = of_this;
+    const CheckpointReading verified = verify_step(request, step);
+    if (verified.was_removed) return {};
+    if (!verified.damage.empty()) {
+      print_warning("a newer checkpoint is passed over: " + verified.damage);
+      damage = verified.damage;
       continue;
     }
-    const StoredModel model = read_checkpointed_model(request.directory, step);
-    return export_model(model.description, model.graph, model.arenas, request.values,
-                        "step " + std::to_string(step) + ": ");
+    ModelOfStep found{step, {}};
+    const CheckpointReading reading =
+        read_or_tell(request.directory, step, [&] { found.model = read_checkpointed_model(request.directory, step); });
+    if (reading.was_removed) return {};
+    if (!reading.damage.empty()) throw Error(ExitCode::kBadData, reading.damage);
+    return found;
   }
   throw Error(ExitCode::kBadData, "no checkpoint in " + request.directory.string() + " is whole; " + damage);
+}
+
+void export_newest(const CheckpointRequest& request) {
+  constexpr int kTries = 20;
+  for (int i = 0; i < kTries; ++i) {
+    if (const std::optional<ModelOfStep> found = read_newest(request)) {
+      const StoredModel& model = found->model;
+      return export_model(model.description, model.graph, model.arenas, request.values,
+                          "step " + std::to_string(found->step) + ": ");
+    }
+  }
+  throw Error(ExitCode::kInputMissing, "the run replaces its checkpoints in " + request.directory.string() +
+                                           " before they can be read; give it a larger --keep");
 }
 
 }  // namespace
