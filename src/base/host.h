@@ -37,6 +37,9 @@ GroupLimits control_group_limits(const char* root = "") noexcept;
 // In bytes: the machine's free memory, swap included, or less if a limit of the process (ulimit -v) or of its control
 // groups leaves less. -1 if it is not known. Other processes may take some of it meanwhile.
 std::int64_t available_memory_bytes() noexcept;
+// The two parts of it. -1: not known, or no limit.
+std::int64_t shared_memory_left_bytes() noexcept;      // of the machine or the control groups, for all processes
+std::int64_t own_address_space_left_bytes() noexcept;  // what ulimit -v leaves this process
 
 // What this process may use, and has used.
 std::string core_binding();        // cores this process may run on: "0-3,8"; "?" if the system does not tell

@@ -225,13 +225,6 @@ std::int64_t free_of_machine() noexcept {
   return available < 0 ? kNotKnown : 1024 * (available + read_field("", "/proc/meminfo", "SwapFree:"));
 }
 
-std::int64_t left_of_limit() noexcept {
-  rlimit limit{};
-  const std::int64_t pages = read_limit("", "/proc/self/statm");
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || pages < 0) return kNotKnown;
-  return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - pages * ::sysconf(_SC_PAGESIZE), 0);
-}
-
 }  // namespace
 
 GroupLimits control_group_limits(const char* root) noexcept {
@@ -254,10 +247,22 @@ GroupLimits control_group_limits(const char* root) noexcept {
   return limits;
 }
 
-std::int64_t available_memory_bytes() noexcept {
+std::int64_t own_address_space_left_bytes() noexcept {
+  rlimit limit{};
+  const std::int64_t pages = read_limit("", "/proc/self/statm");
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || pages < 0) return kNotKnown;
+  return std::max<std::int64_t>(static_cast<std::int64_t>(limit.rlim_cur) - pages * ::sysconf(_SC_PAGESIZE), 0);
+}
+
+std::int64_t shared_memory_left_bytes() noexcept {
   std::int64_t least = free_of_machine();
-  take_smaller(least, left_of_limit());
   take_smaller(least, control_group_limits().memory_left_bytes);
+  return least;
+}
+
+std::int64_t available_memory_bytes() noexcept {
+  std::int64_t least = shared_memory_left_bytes();
+  take_smaller(least, own_address_space_left_bytes());
   return least;
 }
 

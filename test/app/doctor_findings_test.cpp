@@ -102,6 +102,16 @@ TEST(Doctor, finds_ranks_that_openmp_binds_to_one_core) {
   expect_problem(job, "cores", {"host b", "OMP_PROC_BIND"});
 }
 
+TEST(Doctor, compares_a_limit_of_each_process_with_no_share_of_the_host) {
+  JobFacts job = healthy_job();
+  for (DoctorFacts& rank : job.ranks) rank.address_space_left_bytes = 400 << 20;
+  job.ranks[2].address_space_limit_bytes = kGiB / 2;
+  EXPECT_EQ(exit_code_of(judge(job)), ExitCode::kDone) << texts(judge(job));
+  EXPECT_TRUE(texts(judge(job)).find("host b: 0.4 GiB of free memory for each rank") != std::string::npos);
+  job.ranks[3].address_space_left_bytes = 100 << 20;
+  EXPECT_EQ(exit_code_of(judge(job)), ExitCode::kResource) << texts(judge(job));
+}
+
 TEST(Doctor, notes_a_control_group_that_limits_memory) {
   JobFacts job = healthy_job();
   job.ranks[2].group_memory_bytes = 3 * kGiB;

@@ -25,6 +25,7 @@ TEST(DoctorFacts, come_through_a_message_as_they_are) {
   facts.host = "a host";
   facts.core_quota = 1.5;
   facts.memory_available_bytes = (std::int64_t{1} << 50) + 1;
+  facts.address_space_left_bytes = std::int64_t{5} << 30;
   facts.has_rdma = true;
   facts.gpus = {"a host", {"GPU-1", "GPU-2"}, ""};
   facts.interfaces = {{"eth0", "10.0.0.1/8", 1000}, {"eth1", "", 0}};
@@ -36,6 +37,7 @@ TEST(DoctorFacts, come_through_a_message_as_they_are) {
   EXPECT_EQ(pack(back), pack(facts));
   EXPECT_EQ(back.core_quota, 1.5);
   EXPECT_EQ(back.memory_available_bytes, facts.memory_available_bytes);
+  EXPECT_EQ(back.address_space_left_bytes, facts.address_space_left_bytes);
   EXPECT_EQ(back.address_space_limit_bytes, -1);
   EXPECT_EQ(back.gpus.ids, facts.gpus.ids);
   EXPECT_EQ(back.interfaces[0].megabits_per_s, 1000);

@@ -104,8 +104,9 @@ template <class Facts, class Visit>
 void visit_fields(Facts& facts, Visit& visit) {
   visit(facts.host, facts.eave_version, facts.mpi_library, facts.mpi_takes_gpu_memory, facts.cores, facts.cores_of_host,
         facts.core_quota, facts.group_memory_bytes, facts.openmp_binding, facts.load, facts.memory_available_bytes,
-        facts.address_space_limit_bytes, facts.locked_memory_limit_bytes, facts.open_files_limit,
-        facts.open_files_hard_limit, facts.has_rdma, facts.network_settings, facts.run_directory.place,
+        facts.address_space_left_bytes, facts.address_space_limit_bytes, facts.locked_memory_limit_bytes,
+        facts.open_files_limit, facts.open_files_hard_limit, facts.has_rdma, facts.network_settings,
+        facts.run_directory.place,
         facts.run_directory.why_not_written, facts.run_directory.sees_first_rank, facts.run_directory.free_bytes,
         facts.data, facts.why_no_data, facts.code_without_data, facts.clock_ahead_s, facts.stale_files);
 }
@@ -180,7 +181,8 @@ DoctorFacts find_facts(const OptionValues& values, bool opens_data, const std::v
   facts.openmp_binding = openmp_binding();
   facts.load = std::atof(first_line("/proc/loadavg").c_str());
   facts.gpus = find_gpus(values, facts.host);
-  facts.memory_available_bytes = available_memory_bytes();
+  facts.memory_available_bytes = shared_memory_left_bytes();
+  facts.address_space_left_bytes = own_address_space_left_bytes();
   facts.address_space_limit_bytes = limit_of(RLIMIT_AS);
   facts.locked_memory_limit_bytes = limit_of(RLIMIT_MEMLOCK);
   facts.open_files_limit = limit_of(RLIMIT_NOFILE);

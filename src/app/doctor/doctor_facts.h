@@ -36,7 +36,8 @@ struct DoctorFacts {
   std::string openmp_binding;            // result of openmp_binding()
   double load = 0;                       // mean number of processes that ran on the host in the last minute
   VisibleGpus gpus;
-  std::int64_t memory_available_bytes = 0;  // of the host, or less if the control group or ulimit -v leaves less
+  std::int64_t memory_available_bytes = 0;  // of the host, for all ranks there; less if the control group leaves less
+  std::int64_t address_space_left_bytes = -1;  // what ulimit -v leaves this rank; -1: no limit
   std::int64_t address_space_limit_bytes = -1, locked_memory_limit_bytes = -1, open_files_limit = -1;
   std::int64_t open_files_hard_limit = -1;   // as far as a process may raise the one before
   bool has_rdma = false;                     // an InfiniBand or RoCE adapter

@@ -89,12 +89,21 @@ class Judgement {
            (job_.ranks.size() > 1 ? ", on all ranks" : ""));
   }
 
+  // The least that a rank of the host can get. ulimit -v limits each process by itself.
+  double memory_share(const HostFacts& host) const {
+    double share = static_cast<double>(host.facts->memory_available_bytes) / static_cast<double>(host.ranks.size());
+    for (const int rank : host.ranks) {
+      const std::int64_t left = job_.ranks[static_cast<std::size_t>(rank)].address_space_left_bytes;
+      if (left >= 0) share = std::min(share, static_cast<double>(left));
+    }
+    return share;
+  }
+
   void judge_memory() {
     constexpr double kLeast = 256 * kMiB, kLittle = kGiB;
     double least = 1e30;
     for (const HostFacts& host : hosts_) {
-      const double share =
-          static_cast<double>(host.facts->memory_available_bytes) / static_cast<double>(host.ranks.size());
+      const double share = memory_share(host);
       least = std::min(least, share);
       const std::string text = "host " + host.facts->host + ": " + gibibytes(share) + " of free memory for each rank";
       if (share < kLeast) {
