@@ -102,6 +102,12 @@ TEST(Doctor, finds_ranks_that_openmp_binds_to_one_core) {
   expect_problem(job, "cores", {"host b", "OMP_PROC_BIND"});
 }
 
+TEST(Doctor, finds_nothing_wrong_with_openmp_if_each_rank_has_cores_of_its_own) {
+  JobFacts job = healthy_job();
+  for (DoctorFacts& rank : job.ranks) rank.openmp_binding = "OMP_PROC_BIND in the environment binds";
+  EXPECT_EQ(exit_code_of(judge(job)), ExitCode::kDone) << texts(judge(job));
+}
+
 TEST(Doctor, compares_a_limit_of_each_process_with_no_share_of_the_host) {
   JobFacts job = healthy_job();
   for (DoctorFacts& rank : job.ranks) rank.address_space_left_bytes = 400 << 20;

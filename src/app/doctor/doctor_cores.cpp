@@ -44,13 +44,14 @@ bool judge_host(const JobFacts& job, const HostFacts& host, std::vector<Finding>
     all += (all.empty() ? "" : ",") + cores;
   }
   const std::string where = "host " + host.facts->host + ": ";
+  const std::string shortage = describe_shortage(host, core_count(all));
+  const std::string binding = shortage.empty() ? describe_binding(bindings) : "";
   const std::string& cause = host.facts->openmp_binding;
-  if (!cause.empty() && core_count(all) < host.facts->cores_of_host) {
+  const bool lacks_cores = !shortage.empty() || !binding.empty();
+  if (lacks_cores && !cause.empty() && core_count(all) < host.facts->cores_of_host) {
     findings.push_back({Severity::kProblem, "cores", where + cause, ExitCode::kConfiguration});
     return false;
   }
-  const std::string shortage = describe_shortage(host, core_count(all));
-  const std::string binding = shortage.empty() ? describe_binding(bindings) : "";
   if (!shortage.empty()) findings.push_back({Severity::kNote, "cores", where + shortage});
   if (!binding.empty()) findings.push_back({Severity::kProblem, "cores", where + binding, ExitCode::kConfiguration});
   const auto cores_of_host = static_cast<double>(host.facts->cores_of_host);
