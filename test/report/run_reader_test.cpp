@@ -229,6 +229,28 @@ TEST(StepLine, is_read_alike_in_the_short_way_and_as_json) {
   EXPECT_FALSE(step_line(std::string_view("{\"type\":\"step\", \"rank\":0}")));
 }
 
+std::string with_norm(const std::string& norm, const std::string& blank) {
+  std::string text = step_text("0", "0.5");
+  text.resize(text.rfind('}'));
+  return text + "," + blank + "\"gradient_norm\":" + norm + "}\n";
+}
+
+TEST(StepLine, has_a_norm_of_the_gradient_from_0_to_1e39_in_both_ways) {
+  for (const std::string blank : {"", " "}) {
+    for (const std::string norm : {"0", "1.5", "null"}) {
+      const std::string line = with_norm(norm, blank);
+      const StepLine read = blank.empty() ? step_line(std::string_view(line).substr(0, line.size() - 1)).value()
+                                          : step_line(Json::parse(line));
+      EXPECT_EQ(read.gradient_norm, norm == "null" ? std::nullopt : std::optional(std::stod(norm))) << line;
+      EXPECT_NO_THROW(check_ranges(read));
+    }
+    for (const std::string norm : {"-5", "1e300"}) {
+      const std::string why = refusal_of(header() + with_norm(norm, blank));
+      EXPECT_NE(why.find("gradient_norm is "), std::string::npos) << why;
+    }
+  }
+}
+
 TEST(MetricsReader, thins_steps_to_200_points_with_the_mean_of_their_losses) {
   const MadeRuns place;
   MadeRun many{.accuracies = {}};

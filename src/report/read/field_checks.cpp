@@ -42,7 +42,7 @@ constexpr std::array kStep = std::to_array<FieldRange>({
     {"waiting", kReal, 0, kMostSeconds},
     {"loading", kReal, 0, kMostSeconds},
     {"bytes", kWhole, 0, kMostWhole},
-    {"gradient_norm", kReal, 0, kMostReal},
+    {"gradient_norm", kRealOrNull, 0, kMostReal},
     {"nonfinite", kWhole, 0, kMostWhole},
 });
 

@@ -1,6 +1,8 @@
 #include "report/read/step_line.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "report/read/field_checks.h"
@@ -40,13 +42,18 @@ std::optional<StepLine> step_line(std::string_view text) {
     const bool is_read = take(text, ",\"") && take(text, kNames[field]) && take(text, "\":");
     if (!is_read || !take_number(text, line.values[field])) return std::nullopt;
   }
-  if (take(text, ",\"gradient_norm\":") && !take_number(text, line.gradient_norm.emplace())) return std::nullopt;
+  double norm = kNone;
+  if (take(text, ",\"gradient_norm\":") && !take_number(text, norm)) return std::nullopt;
+  if (!std::isnan(norm)) line.gradient_norm = norm;
   return text == "}" ? std::optional(line) : std::nullopt;
 }
 
 void check_ranges(const StepLine& line) {
   static const std::span<const FieldRange> kRanges = ranges_of("step");
+  static const FieldRange& of_norm =
+      *std::ranges::find(kRanges, std::string_view("gradient_norm"), [](const FieldRange& each) { return each.field; });
   for (std::size_t field = 0; field < kNames.size(); ++field) check_range(kRanges[field], line.values[field]);
+  if (line.gradient_norm) check_range(of_norm, *line.gradient_norm);
 }
 
 StepLine step_line(const Json& object) {
@@ -56,7 +63,8 @@ StepLine step_line(const Json& object) {
     const Json& value = object.at(std::string(kNames[field]));
     line.values[field] = value.is_null() ? kNone : value.get<double>();
   }
-  if (const auto norm = object.find("gradient_norm"); norm != object.end()) line.gradient_norm = norm->get<double>();
+  if (const auto norm = object.find("gradient_norm"); norm != object.end() && !norm->is_null())
+    line.gradient_norm = norm->get<double>();
   return line;
 }
 

@@ -32,7 +32,7 @@ Json to_json(int rank, const StepRecord& record) {
                {"waiting", record.waiting},
                {"loading", record.loading},
                {"bytes", record.bytes}};
-  if (record.gradient_norm) line["gradient_norm"] = *record.gradient_norm;
+  if (record.gradient_norm && is_recordable(*record.gradient_norm)) line["gradient_norm"] = *record.gradient_norm;
   if (record.nonfinite > 0) line["nonfinite"] = record.nonfinite;
   return line;
 }
