@@ -50,6 +50,18 @@ TEST_F(ConfigOfTransformers, of_gpt2_gives_each_number_its_place) {
             "linear classes no_bias deviation 0.1");
 }
 
+TEST_F(ConfigOfTransformers, has_no_fewer_positions_than_the_model_was_stretched_from) {
+  TransformerForm form = read_form(model_specification("llama-tiny"));
+  const auto positions = [&](int context) {
+    write(huggingface_config(form, 300, context));
+    return read_huggingface_config(directory.path() / "config.json").context;
+  };
+  EXPECT_EQ(positions(256), 256);
+  form.angles = {.base = 500000, .stretch = 32, .low = 1, .high = 4, .trained = 8192};
+  EXPECT_EQ(positions(256), 8192);
+  EXPECT_EQ(positions(9000), 9000);
+}
+
 TEST_F(ConfigOfTransformers, of_gpt2_may_have_the_names_of_newer_models) {
   const std::string newer = R"("hidden_size": 6, "num_hidden_layers": 2, "num_attention_heads": 3,
                                "max_position_embeddings": 7})";

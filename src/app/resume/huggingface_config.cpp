@@ -1,5 +1,7 @@
 // The config.json of transformers: written for a model, read as a model, and compared with one.
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 
 #include "app/resume/config_entries.h"
@@ -47,6 +49,12 @@ ConfigJson angles_json(const RotaryAngles& angles) {
   return json;
 }
 
+// The longest text of a model with rotary positions, which have no table. Stretched ones were made for more than
+// `trained` positions, also if the last training had shorter windows.
+std::int64_t longest_text(const TransformerForm& form, int context) {
+  return form.angles.is_stretched() ? std::max<std::int64_t>(context, std::llround(form.angles.trained)) : context;
+}
+
 ConfigJson of_llama(const TransformerForm& form, int context) {
   const bool is_qwen2 = form.biases == LinearBiases{.rows = true};
   if (!is_qwen2 && form.width % form.heads != 0)
@@ -61,7 +69,7 @@ ConfigJson of_llama(const TransformerForm& form, int context) {
                        {"num_attention_heads", form.heads},
                        {"num_key_value_heads", form.groups},
                        {"head_dim", form.head_width},
-                       {"max_position_embeddings", context},
+                       {"max_position_embeddings", longest_text(form, context)},
                        {"hidden_act", "silu"},
                        {"rms_norm_eps", written(form.epsilon)},
                        {"rope_theta", written(form.angles.base)},

@@ -31,8 +31,9 @@ struct HuggingfaceArrays {
 // Throws Error(kConfiguration), which ends with `remedy`: the model has another form, or one of these does not hold.
 HuggingfaceArrays huggingface_arrays(const SafetensorsFile& file, const Graph& graph, const std::string& remedy);
 
-// The text of config.json for a model of this form with `classes` tokens, trained on windows of `context` tokens. It
-// names no special tokens, because it knows no vocabulary.
+// The text of config.json for a model of this form with `classes` tokens, trained on windows of `context` tokens. Its
+// max_position_embeddings is `context`, or original_max_position_embeddings if that is more. It names no special
+// tokens, because it knows no vocabulary.
 std::string huggingface_config(const TransformerForm& form, int classes, int context);
 
 // The model of a config.json of GPT2LMHeadModel or LlamaForCausalLM, with the values of transformers for entries that
