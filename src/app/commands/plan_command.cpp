@@ -205,7 +205,7 @@ int plan_command(const std::vector<std::string>& words, const char* const* envir
   const auto plan = [&] {
     const PlanReport report = make_report(request);
     print_warning(describe_plugin_left_out(report.run.settings, list_of(request.values, "communicators")));
-    std::fputs(plan_text(report).c_str(), stdout);
+    std::fputs(plan_text(report).c_str(), text_stream(request.values, "json"));
     if (request.values.has("json"))
       write_file_atomically(OutputPath::of_person(request.values.text("json")), plan_json(report));
   };

@@ -50,11 +50,15 @@ ExitCode code_without_runs(const std::vector<LeftOut>& left_out) {
   return left_out.empty() || std::ranges::any_of(left_out, is_other) ? ExitCode::kBadData : left_out.front().code;
 }
 
-void write(const std::optional<OutputPath>& path, const std::string& content) {
+bool goes_to_standard_output(const std::optional<OutputPath>& path) {
+  return path && path->is_of_person() && is_standard_output(path->path());
+}
+
+// Says so on the stream `text`.
+void write(const std::optional<OutputPath>& path, const std::string& content, std::FILE* text) {
   if (!path) return;
   write_file_atomically(*path, content);
-  if (path->is_of_person() && is_standard_output(path->path())) return;  // standard output holds the page itself
-  std::printf("wrote %s\n", printable(path->string()).c_str());
+  if (!goes_to_standard_output(path)) std::fprintf(text, "wrote %s\n", printable(path->string()).c_str());
 }
 
 }  // namespace
@@ -90,16 +94,20 @@ bool report_runs(const std::vector<fs::path>& directories, const ReportFiles& fi
   RunList list = read_runs(directories);
   const ExitCode code = code_without_runs(list.left_out);
   const Comparison comparison = compare_runs(std::move(list), target);
-  std::fputs(report_text(comparison).c_str(), stdout);
+  // Standard output may hold a file, which programs read.
+  const bool is_taken = goes_to_standard_output(files.page) || goes_to_standard_output(files.variants_csv) ||
+                        goes_to_standard_output(files.runs_csv) || goes_to_standard_output(files.metrics_csv);
+  std::FILE* const text = is_taken ? stderr : stdout;
+  std::fputs(report_text(comparison).c_str(), text);
   if (comparison.runs.empty()) {
     throw Error(code, "no run is left to report; the lines above say why each was left out");
   }
-  std::puts("");
-  write(files.variants_csv, variants_csv(comparison));
-  write(files.runs_csv, runs_csv(comparison));
-  write(files.metrics_csv, metrics_csv(comparison));
+  std::fputs("\n", text);
+  write(files.variants_csv, variants_csv(comparison), text);
+  write(files.runs_csv, runs_csv(comparison), text);
+  write(files.metrics_csv, metrics_csv(comparison), text);
   const std::string title = words.title.empty() ? title_of(directories) : words.title;
-  write(files.page, report_page(comparison, {title, time_text(), "eave " EAVE_VERSION, words.notes}));
+  write(files.page, report_page(comparison, {title, time_text(), "eave " EAVE_VERSION, words.notes}), text);
   return std::ranges::any_of(comparison.runs, [](const RunRecord& run) { return run.end == RunEnd::kFinished; });
 }
 

@@ -172,7 +172,7 @@ int suggest_command(const std::vector<std::string>& words, const char* const* en
     const RecommendedLine recommended = recommended_line(question, suggestion);
     const SuggestedCommands commands{recommended.command, recommended.averager, recommended.place,
                                      comparison_line(question, suggestion)};
-    std::fputs(suggestion_text(suggestion, commands).c_str(), stdout);
+    std::fputs(suggestion_text(suggestion, commands).c_str(), text_stream(request.values, "json"));
     if (request.values.has("json"))
       write_file_atomically(OutputPath::of_person(request.values.text("json")), suggestion_json(suggestion, commands));
   };

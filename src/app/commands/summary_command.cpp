@@ -77,10 +77,11 @@ int summary_command(const std::vector<std::string>& words, const char* const*) {
   SummaryRequest request;
   const auto summarise = [&] {
     const std::vector<RunSummary> rows = read_summaries(request.paths);
-    std::fputs(summary_table(rows).c_str(), stdout);
-    std::fputs(detail_lines(rows).c_str(), stdout);
+    std::FILE* const stream = text_stream(request.values, "json");
+    std::fputs(summary_table(rows).c_str(), stream);
+    std::fputs(detail_lines(rows).c_str(), stream);
     const std::string cost = cost_of_evaluations(request.paths);
-    if (!cost.empty()) std::printf("\n%s\n", printable(cost).c_str());
+    if (!cost.empty()) std::fprintf(stream, "\n%s\n", printable(cost).c_str());
     if (request.values.has("json")) write_summaries(OutputPath::of_person(request.values.text("json")), rows);
   };
   return run_command_once(

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "app/options/shared_options.h"
+#include "base/files/user_path.h"
 #include "base/options/option_values.h"
 #include "eave/check.h"
 #include "report/record/run_directory.h"
@@ -46,6 +47,10 @@ void check_output_options(const OptionValues& values, std::initializer_list<cons
     if (is_new) continue;
     throw Error(ExitCode::kUsage, twin->second + " and " + given + " name one file; name two");
   }
+}
+
+std::FILE* text_stream(const OptionValues& values, const std::string& option) {
+  return values.has(option) && is_standard_output(values.text(option)) ? stderr : stdout;
 }
 
 void refuse_output_among_data(const OptionValues& values) {

@@ -1,6 +1,7 @@
 // Options that several commands share, and what is made of them.
 #pragma once
 
+#include <cstdio>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -34,6 +35,9 @@ std::string describe_useless_link(const Transport& transport, ExchangePattern ex
 // Throws Error(kUsage) if two of these options name the same file, or if one names a file of a run, which would be
 // overwritten.
 void check_output_options(const OptionValues& values, std::initializer_list<const char*> options);
+// The stream for tables and other text for people: standard error if the option names standard output, which then
+// holds only what programs read. Standard output otherwise.
+std::FILE* text_stream(const OptionValues& values, const std::string& option);
 
 // Throws Error(kUsage) if --run-dir, --checkpoint-dir or --stage-to is where image-folder looks for class folders, or
 // text for files: later runs would take it for a class, or train on its files.

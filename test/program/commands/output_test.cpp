@@ -97,6 +97,20 @@ TEST(Summary, of_a_run_that_stops_at_an_accuracy_tells_its_own_steps) {
   expect_parts(whole.output, {"was not reached, in"});
 }
 
+TEST(Output, that_programs_read_has_standard_output_to_itself) {
+  const Place place;
+  expect_end(0, place.eave(quick("--transport threads --ranks 2 --epochs 10 --log-every 1 --run-dir run")));
+  for (const std::string command : {"summary run", "plan run", "suggest run"}) {
+    const Ended ended = place.eave(command + " --json /dev/stdout");
+    EXPECT_EQ(ended.code, 0) << ended.errors;
+    EXPECT_NO_THROW(nlohmann::json::parse(ended.output)) << command << ended.output;
+    EXPECT_EQ(place.eave(command + " --json file").output, ended.errors) << command;
+  }
+  const Ended page = place.eave("report run --html /dev/stdout --csv table");
+  EXPECT_TRUE(page.output.starts_with("<!")) << page.output.substr(0, 200);
+  EXPECT_NE(page.errors.find("wrote ./table"), std::string::npos) << page.errors;
+}
+
 // Under mpirun all ranks share one standard error, so only rank 0 may write progress.
 TEST(Progress, is_that_of_rank_0_in_plain_lines_where_there_is_no_terminal) {
   const Place place;
