@@ -203,7 +203,7 @@ std::string verify_checkpoints(const CheckpointRequest& request) {
   }
   if (!is_any_left)
     throw Error(ExitCode::kInputMissing, "the run removed what was verified in " + request.directory.string() +
-                                             "; try again, or give the run a larger --keep");
+                                             "; try again, or keep more by --keep of eave train");
   return damaged;
 }
 
@@ -256,7 +256,7 @@ void export_newest(const CheckpointRequest& request) {
     }
   }
   throw Error(ExitCode::kInputMissing, "the run replaces its checkpoints in " + request.directory.string() +
-                                           " before they can be read; give it a larger --keep");
+                                           " before they can be read; keep more by --keep of eave train");
 }
 
 }  // namespace
