@@ -36,6 +36,7 @@ const std::set<std::string> kComposed = {
     "app/commands/report_runs.cpp: report_text(comparison)",
     "app/commands/suggest_command.cpp: suggestion_text(suggestion, commands)",
     "app/commands/summary_command.cpp: detail_lines(rows)",
+    "app/commands/text_printer.cpp: shown",
     "app/resume/resumption.cpp: where",
     "app/commands/train_command.cpp: line.describe(values)",
     "app/run/training_run.cpp: describe_totals(summary, resumption_.has_value())",
