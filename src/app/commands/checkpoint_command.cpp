@@ -13,6 +13,7 @@
 #include "app/resume/checkpoint_location.h"
 #include "app/resume/missing_model.h"
 #include "base/files/user_path.h"
+#include "base/formats/safetensors_parts.h"
 #include "base/options/number_text.h"
 #include "base/options/spelling.h"
 #include "base/printable.h"
@@ -178,7 +179,7 @@ bool verify_model(const fs::path& run) {
   std::string state;
   bool is_whole = false;
   try {
-    const SafetensorsFile file = read_model_of(path);
+    const SafetensorsFile file = is_safetensors_index(path) ? read_safetensors_parts(path) : read_safetensors(path);
     read_model(file, graph_of(description_in(file), path));
     state = file.metadata.contains(kArraysHash) ? "whole" : "readable; it has no hash that would show changed values";
     if (has_outdated_model(run)) state += "; the run has gone on since, and not ended";
