@@ -69,8 +69,8 @@ class Model {
   // the loss. All slices lie in the memory of the compute's device, and all work takes place in its queue.
   std::int64_t train(const Batch& batch, std::uint64_t seed, ConstSlice parameters, Slice statistics, Slice gradients,
                      float weight, const std::function<void(Slice)>& ready);
-  // From now on, if the loss of a step is not finite, all gradients are NaN, and `ready` is called for all of them. So a
-  // sum over ranks is NaN too, and all ranks leave the step out. On the CPU train() skips backward. A GPU computes
+  // From now on, if the loss of a step is not finite, all gradients are NaN, and `ready` is called for all of them. So
+  // a sum over ranks is NaN too, and all ranks leave the step out. On the CPU train() skips backward. A GPU computes
   // asynchronously, so it replaces the gradients after backward, and the host does not wait for the loss.
   void leave_out_nonfinite_batches();
   // From now on train() normalises over the batches of all ranks together, also if this rank has no samples. All ranks

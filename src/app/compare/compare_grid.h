@@ -78,9 +78,10 @@ struct ComparedWords {
 };
 ComparedWords split_words(const std::vector<std::string>& words);
 
-// Takes or refuses the options of eave train that --config and EAVE_* variables give to a comparison (each run reads the
-// others by itself). `given`: the options of train from all places, as CommandLine::read returns them. Adds to `own` and
-// `of_train` what the comparison itself acts on: --batch, --ranks, --transport and --progress. Throws Error(kUsage).
+// Takes or refuses the options of eave train that --config and EAVE_* variables give to a comparison (each run reads
+// the others by itself). `given`: the options of train from all places, as CommandLine::read returns them. Adds to
+// `own` and `of_train` what the comparison itself acts on: --batch, --ranks, --transport and --progress. Throws
+// Error(kUsage).
 void take_other_sources(const OptionValues& given, OptionValues& own, Settings& of_train);
 
 // Ten evaluations, unless the person says when to evaluate. All but the last score the consensus only: scoring each

@@ -1,5 +1,4 @@
 #include "app/compare/compare_grid.h"
-
 #include "base/options/option_values.h"
 #include "eave/check.h"
 

@@ -106,9 +106,9 @@ void visit_fields(Facts& facts, Visit& visit) {
         facts.core_quota, facts.group_memory_bytes, facts.openmp_binding, facts.load, facts.memory_available_bytes,
         facts.address_space_left_bytes, facts.address_space_limit_bytes, facts.locked_memory_limit_bytes,
         facts.open_files_limit, facts.open_files_hard_limit, facts.has_rdma, facts.network_settings,
-        facts.run_directory.place,
-        facts.run_directory.why_not_written, facts.run_directory.sees_first_rank, facts.run_directory.free_bytes,
-        facts.data, facts.why_no_data, facts.code_without_data, facts.clock_ahead_s, facts.stale_files);
+        facts.run_directory.place, facts.run_directory.why_not_written, facts.run_directory.sees_first_rank,
+        facts.run_directory.free_bytes, facts.data, facts.why_no_data, facts.code_without_data, facts.clock_ahead_s,
+        facts.stale_files);
 }
 
 constexpr char kEnd = '\0';  // end of a field
