@@ -44,6 +44,11 @@ TEST_F(CheckpointOfStep7, is_not_damaged_if_its_run_removes_it_meanwhile) {
   EXPECT_TRUE(reading.was_removed);
 }
 
+TEST_F(CheckpointOfStep7, is_damaged_if_its_disk_fails) {
+  const CheckpointReading reading = read([] { throw Error(ExitCode::kInputOutput, "cannot read rank-0.state"); });
+  EXPECT_EQ(reading.damage, "cannot read rank-0.state");
+}
+
 TEST_F(CheckpointOfStep7, is_not_judged_by_errors_of_another_kind) {
   expect_error(ExitCode::kResource, "no memory", [&] { read([] { throw Error(ExitCode::kResource, "no memory"); }); });
 }

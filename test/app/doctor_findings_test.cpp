@@ -106,6 +106,8 @@ TEST(Doctor, finds_nothing_wrong_with_openmp_if_each_rank_has_cores_of_its_own) 
   JobFacts job = healthy_job();
   for (DoctorFacts& rank : job.ranks) rank.openmp_binding = "OMP_PROC_BIND in the environment binds";
   EXPECT_EQ(exit_code_of(judge(job)), ExitCode::kDone) << texts(judge(job));
+  for (const char* host : {"note      cores      host a: OMP_PROC_BIND", "note      cores      host b: OMP_PROC_BIND"})
+    EXPECT_NE(texts(judge(job)).find(host), std::string::npos) << "the threads of a rank share its core";
 }
 
 TEST(Doctor, compares_a_limit_of_each_process_with_no_share_of_the_host) {

@@ -15,7 +15,8 @@ CheckpointReading read_or_tell(const std::filesystem::path& directory, std::int6
     read();
     return {};
   } catch (const Error& error) {
-    if (error.code() != ExitCode::kBadData && error.code() != ExitCode::kInputMissing) throw;
+    const ExitCode code = error.code();
+    if (code != ExitCode::kBadData && code != ExitCode::kInputMissing && code != ExitCode::kInputOutput) throw;
     const std::vector<std::int64_t> left = committed_steps(directory);
     if (std::ranges::find(left, step) == left.end()) return {"", true};
     return {message_of(error)};

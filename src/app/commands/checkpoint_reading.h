@@ -14,8 +14,9 @@ struct CheckpointReading {
   bool was_removed = false;  // a run that goes on keeps only its newest checkpoints
 };
 
-// Calls `read`, which reads the checkpoint of `step` in `directory`. If it throws Error of kBadData or kInputMissing,
-// looks whether the checkpoint is still there. Other errors pass, since they say nothing about the checkpoint.
+// Calls `read`, which reads the checkpoint of `step` in `directory`. If it throws Error of kBadData, kInputMissing or
+// kInputOutput (a disk that fails, or a file that another host removed), looks whether the checkpoint is still there.
+// Other errors pass, since they say nothing about the checkpoint.
 CheckpointReading read_or_tell(const std::filesystem::path& directory, std::int64_t step,
                                const std::function<void()>& read);
 

@@ -69,13 +69,10 @@ std::int64_t step_in(const OptionValues& values) {
   return *step.value;
 }
 
-}  // namespace
-
-StoredModel read_model_of_step(const std::filesystem::path& run, const OptionValues& values) {
-  if (const std::string model = describe_model_without_run(run); !model.empty())
-    refuse_option(values, "step", "is for run directories, and " + model + "; leave --step out");
+// The step that --step names: that of a checkpoint in `directory`.
+std::int64_t find_step(const std::filesystem::path& run, const std::filesystem::path& directory,
+                       const OptionValues& values) {
   const std::string& word = values.text("step");
-  const std::filesystem::path directory = find_checkpoints_of(run, values.text("checkpoint-dir"));
   const std::vector<std::int64_t> steps = committed_steps(directory);
   if (steps.empty()) {
     throw Error(ExitCode::kInputMissing,
@@ -86,8 +83,30 @@ StoredModel read_model_of_step(const std::filesystem::path& run, const OptionVal
     throw Error(ExitCode::kInputMissing, "--step " + word + ": no such checkpoint in " + directory.string() +
                                              "; eave checkpoint ls " + run.string() + " lists them");
   }
-  verify_checkpoint(directory, read_manifest(directory, step));
-  return read_checkpointed_model(directory, step);
+  return step;
+}
+
+bool was_removed(const std::filesystem::path& directory, std::int64_t step) {
+  const std::vector<std::int64_t> steps = committed_steps(directory);
+  return std::ranges::find(steps, step) == steps.end();
+}
+
+}  // namespace
+
+StoredModel read_model_of_step(const std::filesystem::path& run, const OptionValues& values) {
+  constexpr int kMostTries = 20;  // a run that goes on may remove the checkpoint that was the last one
+  if (const std::string model = describe_model_without_run(run); !model.empty())
+    refuse_option(values, "step", "is for run directories, and " + model + "; leave --step out");
+  const std::filesystem::path directory = find_checkpoints_of(run, values.text("checkpoint-dir"));
+  for (int tried = 1;; ++tried) {
+    const std::int64_t step = find_step(run, directory, values);
+    try {
+      verify_checkpoint(directory, read_manifest(directory, step));
+      return read_checkpointed_model(directory, step);
+    } catch (const Error&) {
+      if (values.text("step") != "last" || tried == kMostTries || !was_removed(directory, step)) throw;
+    }
+  }
 }
 
 bool is_of_averager(const Manifest& manifest) {

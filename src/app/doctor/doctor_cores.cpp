@@ -52,6 +52,9 @@ bool judge_host(const JobFacts& job, const HostFacts& host, std::vector<Finding>
     findings.push_back({Severity::kProblem, "cores", where + cause, ExitCode::kConfiguration});
     return false;
   }
+  // Threads of a rank would share its one core. Whether OpenMP or mpirun bound the rank cannot be told here.
+  if (!lacks_cores && !cause.empty() && core_count(all) < host.facts->cores_of_host)
+    findings.push_back({Severity::kNote, "cores", where + cause});
   if (!shortage.empty()) findings.push_back({Severity::kNote, "cores", where + shortage});
   if (!binding.empty()) findings.push_back({Severity::kProblem, "cores", where + binding, ExitCode::kConfiguration});
   const auto cores_of_host = static_cast<double>(host.facts->cores_of_host);

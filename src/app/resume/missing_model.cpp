@@ -72,7 +72,12 @@ std::string describe_remedy(const fs::path& run, RunState state) try {
 
 // A resumed run removes the summary, and keeps the model until it has another.
 [[noreturn]] void refuse_outdated_model(const fs::path& run) {
-  const std::string checkpoint = describe_checkpoint(run);
+  std::string checkpoint;
+  try {
+    checkpoint = describe_checkpoint(run);
+  } catch (const Error& error) {  // such as the disk of --checkpoint-dir is not mounted
+    checkpoint = error.what();
+  }
   throw Error(ExitCode::kInputMissing, "the run in " + run.string() + describe_end(run, state_of_run(run)) +
                                            ", so its " + kModel + " may be older than its last steps; " +
                                            (checkpoint.empty() ? "" : checkpoint + "; ") + "name " +
