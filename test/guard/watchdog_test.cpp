@@ -176,7 +176,7 @@ TEST(Watchdog, gives_a_slow_file_server_some_seconds_for_the_calls) {
   EXPECT_EQ(world.left(0), 0);
   files.answer();
   files.wait_for_return();
-  for (int look = 0; look < 30 && world.left(0) == 0; ++look) {
+  for (int look = 0; look < 100 && world.left(0) == 0; ++look) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     world.pass(0.05);
   }

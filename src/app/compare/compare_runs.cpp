@@ -268,6 +268,11 @@ std::optional<RunRecord> CompareRuns::kept_run(const Cell& cell) const {
   return run;
 }
 
+// Tells the guard that this rank makes progress while the others wait for it.
+void CompareRuns::move() {
+  if (rank_progress_) rank_progress_->move();
+}
+
 // Rank 0 reads the files. Runs of an older eave recorded no identity of their data.
 std::vector<std::size_t> CompareRuns::left_of(const std::vector<Cell>& cells) {
   std::map<std::size_t, RunRecord> kept;
@@ -275,6 +280,7 @@ std::vector<std::size_t> CompareRuns::left_of(const std::vector<Cell>& cells) {
   agree(job_, [&] {
     for (std::size_t i = 0; i < cells.size() && is_first(); ++i) {
       std::optional<RunRecord> run = kept_run(cells[i]);
+      move();
       if (!run) {
         left += std::to_string(i) + " ";
       } else if (!run->data_identity.empty()) {
@@ -283,11 +289,8 @@ std::vector<std::size_t> CompareRuns::left_of(const std::vector<Cell>& cells) {
       }
     }
   });
-  const auto moved = [this] {
-    if (rank_progress_) rank_progress_->move();
-  };
   for (const std::size_t i : numbers_in(job_.broadcast_text(known)))
-    inputs_.require_same(job_, hosts_, parse(cells[i], {}), is_first() ? &kept.at(i) : nullptr, moved);
+    inputs_.require_same(job_, hosts_, parse(cells[i], {}), is_first() ? &kept.at(i) : nullptr, [this] { move(); });
   return numbers_in(job_.broadcast_text(left));
 }
 
@@ -358,8 +361,10 @@ void CompareRuns::run(const std::vector<Cell>& cells, std::size_t of_all) {
 std::vector<const std::string*> CompareRuns::choose_rates() {
   std::string text;
   agree(job_, [&] {
-    for (std::size_t group = 0; group < grid_.groups.size() && is_first(); ++group)
+    for (std::size_t group = 0; group < grid_.groups.size() && is_first(); ++group) {
       text += std::to_string(best_rate(grid_, group, output_)) + " ";
+      move();
+    }
   });
   std::istringstream numbers(job_.broadcast_text(text));
   std::vector<const std::string*> chosen;

@@ -66,6 +66,7 @@ class CompareRuns {
   std::vector<std::string> outputs_of(const Cell& cell) const;
   bool is_first() const { return job_.rank() == 0; }
   std::optional<RunRecord> kept_run(const Cell& cell) const;
+  void move();
   std::vector<std::size_t> left_of(const std::vector<Cell>& cells);
   std::vector<CellOutcome> run_together(const std::vector<Cell>& cells, std::int64_t trial_steps = 0);
   void warn(const std::vector<std::string>& warnings);  // lines must be printable

@@ -92,12 +92,13 @@ void TrainingJob::open_data() {
 }
 
 // Loads the test set too, because evaluations happen between steps. Activations, parameters and optimizer state come
-// first: without resident images a run is slower, and without these it ends. All sets together take at most half of
-// what is free then, because Communicator::begin still allocates the vectors of the method.
+// first: without resident images a run is slower, and without these it ends. The sets of all ranks of a GPU take at
+// most half of what is free then, because Communicator::begin still allocates the vectors of the method.
 void TrainingJob::load_images() {
   Device& device = device_.compute->device();
   if (device.kind() == DeviceKind::kCpu) return;
-  std::int64_t left = device.free_bytes() / 2;
+  const int sharing = device_plan_.is_own ? 1 : transport_.size();  // ranks that look at the same free memory, at most
+  std::int64_t left = device.free_bytes() / (2 * sharing);
   const auto load = [&](const Dataset& set, bool random) {
     const std::int64_t bytes = set.size() * set.shape().size();
     if (bytes > left) return std::unique_ptr<DeviceImages>();
