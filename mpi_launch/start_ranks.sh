@@ -148,18 +148,31 @@ start_job() {
   set +m
 }
 
+# False if Ctrl-Z would stop the script for good, as under ssh -t host mpi_launch/run-hosts: no shell is there to continue it.
+# A shell that can gives each of its jobs a process group other than its own, which has the number of the session.
+can_go_on() {
+  local line group session
+  if ! has_terminal || ! [ -r "/proc/$$/stat" ]; then return 0; fi
+  read -r line <"/proc/$$/stat"
+  read -r _ _ group session _ <<<"${line##*) }" # behind the program's name, which may hold blanks
+  [ "$group" != "$session" ]
+}
+
 # Runs a command, hands signals on to it, and returns its exit code. A shell's wait ends with each signal: hence the loop.
 # Sets was_asked to yes where SIGUSR1 was among them, was_ended where another was that asks for an end.
 run_and_hand_on_signals() {
-  local job code name is_signalled=yes
+  local job code name is_signalled=yes on_stop=''
   was_asked=no was_ended=no
+  # Ctrl-Z, and fg or bg behind it.
+  if can_go_on; then on_stop='hand_on TSTP; kill -STOP $$; hand_on CONT'; fi
   start_job "$@"
   for name in TERM INT HUP; do
     # shellcheck disable=SC2064 # the name of now
     trap "was_ended=yes; hand_on $name" "$name"
   done
+  # shellcheck disable=SC2064 # ignored where it is empty
+  trap "$on_stop" TSTP
   trap 'was_asked=yes; hand_on USR1' USR1
-  trap 'hand_on TSTP; kill -STOP $$; hand_on CONT' TSTP # Ctrl-Z, and fg or bg behind it
   while [ "$is_signalled" = yes ]; do
     is_signalled=no code=0
     wait "$job" || code=$?
