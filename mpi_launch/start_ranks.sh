@@ -225,11 +225,12 @@ find_directory() {
     compare) name=output result=report.html ;;
     *) return 0 ;;
   esac
+  # Only all parts together have a report, and the words below make none.
   for word in "$@"; do
-    # Only all parts together have a report, and these make none.
     case $word in --part | --part=* | --dry-run* | --print-config* | --help | -h) return 0 ;; esac
   done
   file=$(value_in_words --config "$@") || file=${EAVE_CONFIG-}
+  if [ "$name" = output ] && [ -n "${EAVE_PART-}$(value_in_file part "$(whole_path "$file")")" ]; then return 0; fi
   directory=$(value_in_file "$name" "$(whole_path "$file")")
   case $name in
     run-dir) directory=${EAVE_RUN_DIR-$directory} ;;
