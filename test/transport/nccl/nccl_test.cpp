@@ -12,6 +12,7 @@
 #include "test/transport/nccl/lazy_collectives.h"
 #include "test/transport/ranks.h"
 #include "test/transport/services.h"
+#include "transport/core/call_record.h"
 #include "transport/tcp/tcp_job.h"
 
 namespace eave {
