@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
   for (const OptionSpec& option : guard_options()) values.declare(option);
   values.declare({.name = "run-dir", .default_text = argv[2], .help = ""});
   values.declare({.name = "checkpoint", .default_text = "off", .help = ""});
+  values.declare({.name = "communicator", .default_text = "none", .help = ""});  // no rank only keeps a center
   return find_kind(transport_kinds(), "mpi").run(0, [&](Transport& transport) {
     RandomStream random({.seed = static_cast<std::uint64_t>(std::atoi(argv[1]))}, 0);
     go_out_of_step(transport, values, random);
