@@ -1,4 +1,4 @@
-// What becomes of the workers of a run that goes on with another number of ranks.
+// Whether the workers of a run go on where they were if it goes on with another number of ranks.
 #pragma once
 
 #include "checkpoint/checkpoint_format.h"

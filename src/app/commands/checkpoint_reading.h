@@ -8,7 +8,7 @@
 
 namespace eave {
 
-// What came of reading a checkpoint. At most one of the two is set.
+// The outcome of reading a checkpoint. At most one of the two is set.
 struct CheckpointReading {
   std::string damage;        // the message of the error; "": there was none
   bool was_removed = false;  // a run that goes on keeps only its newest checkpoints

@@ -23,7 +23,7 @@ std::string default_of(const std::string& communicator, const std::string& optio
   return found == kind->options.end() ? "" : found->default_text;
 }
 
-// What a person tunes beside tau, where it differs from its default.
+// The options that a person tunes beside tau, if they differ from their defaults.
 std::map<std::string, std::string> options_beside_tau(const std::map<std::string, std::string>& settings) {
   std::vector<std::string> names = {"beta"};  // gives alpha
   for (const TunedOption& option : tuned_options()) names.emplace_back(option.name);

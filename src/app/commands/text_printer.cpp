@@ -33,7 +33,7 @@ std::string_view first_character(std::string_view text) {
   return is_whole ? all : text.substr(0, 1);
 }
 
-// What is printed for a character. printable replaces each byte that is no UTF-8 by one '?', so one '?' for several
+// The text to print for a character. printable replaces each byte that is no UTF-8 by one '?', so one '?' for several
 // bytes means a control character of two bytes (U+0080 to U+009F) or a character without width.
 std::string shown_character(std::string_view character, bool is_on_terminal) {
   if (character == "\n" || character == "\t") return std::string(character);

@@ -31,7 +31,7 @@ std::map<std::string, std::string> config_of(const fs::path& run) try {
   return {};
 }
 
-// What the newest checkpoint is good for; "" if there is none. Throws Error if its place cannot be read.
+// Says what a person can do with the newest checkpoint; "" if there is none. Throws Error if its place cannot be read.
 std::string describe_checkpoint(const fs::path& run) {
   const std::int64_t step = newest_checkpoint_of(run);
   if (step == 0) return "";

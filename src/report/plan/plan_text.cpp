@@ -60,7 +60,7 @@ bool has(const PlanReport& report, ExchangePattern kind) {
   return std::ranges::any_of(report.plans, [&](const Plan& plan) { return plan.method.pattern == kind; });
 }
 
-// What becomes of a setting of the run with which its ranks waited for each exchange.
+// Says whether the plan has the waits of a run whose ranks waited for each exchange.
 std::vector<std::string> describe_waits(const PlanReport& report) {
   std::vector<std::string> all;
   for (const Plan& plan : report.plans) {
