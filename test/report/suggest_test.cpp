@@ -1,78 +1,20 @@
-// Tests the rules of `eave suggest`: which method, which tau, and what speaks against a method. The answers are known,
+// Tests the rules of `eave suggest`: which method and which tau, and how far a plan is believed. The answers are known,
 // because runs and networks are made up.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <tuple>
 
-#include "report/plan/plan_network.h"
 #include "report/suggest/suggestion.h"
 #include "test/expectations.h"
-#include "test/report/made_runs.h"
+#include "test/report/suggest_questions.h"
 
 namespace eave {
 namespace {
 
 using Answer = Suggestion::Answer;
-
-PlanMethod method_of(const std::string& name, ExchangePattern pattern, std::int64_t tau = 1) {
-  return {.name = name, .pattern = pattern, .tau = tau, .hiding_steps = 1};
-}
-
-std::vector<PlanMethod> all_methods() {
-  std::vector<PlanMethod> methods = {method_of("allreduce", ExchangePattern::kGradientSums)};
-  for (const int tau : kPeriods) methods.push_back(method_of("local-sgd", ExchangePattern::kBlockingSums, tau));
-  for (const int tau : kPeriods) methods.push_back(method_of("easgd", ExchangePattern::kHiddenSums, tau));
-  for (const int tau : kPeriods) methods.push_back(method_of("easgd-async", ExchangePattern::kRequests, tau));
-  return methods;
-}
-
-// A run whose ranks compute for this many milliseconds a step. It took `step_ms` in all for each step.
-SuggestRun run_of(const PlanMethod& method, const std::vector<double>& milliseconds, double step_ms, double megabytes) {
-  SuggestRun run{"runs/" + method.name, {}, PlanRun{}};
-  const auto ranks = static_cast<int>(milliseconds.size());
-  run.record.settings = {{"communicator", method.name}, {"lr", "0.1"}, {"tau", std::to_string(method.tau)}};
-  run.record.ranks = run.record.workers = run.plan->ranks = run.plan->workers = run.plan->hosts = ranks;
-  run.plan->communicator = method.name;
-  run.plan->pattern = method.pattern;
-  for (const double each : milliseconds) run.plan->basis.step_seconds.emplace_back(2000, 1e-3 * each);
-  run.plan->basis.samples_per_step = 32;
-  run.plan->basis.sum_bytes = run.plan->basis.parameter_bytes = 1e6 * megabytes;
-  run.plan->steps = 2000 * ranks;
-  for (int step = 1; step <= 100; ++step) {
-    StepPoint point;
-    point.step = step;
-    point.seconds = 1e-3 * step_ms * step;
-    run.record.steps.push_back(point);
-  }
-  return run;
-}
-
-// One run of allreduce is given, and all figures of the network.
-SuggestQuestion question_of(const std::vector<double>& milliseconds, double megabytes, double bytes_per_second,
-                            int ranks) {
-  SuggestQuestion question{
-      .report = {}, .runs = {run_of(all_methods().front(), milliseconds, 20, megabytes)}, .methods = all_methods()};
-  question.report.run = *question.runs.front().plan;
-  question.report.network.bytes_per_second = bytes_per_second;
-  question.report.sources = {"as given", "as given", "assumed", "assumed", "as given"};
-  question.network_of_runs.bytes_per_second = 0;
-  question.ranks = ranks;
-  return question;
-}
-
-std::string chosen_by(const SuggestQuestion& question) {
-  const Suggestion suggestion = suggest(question);
-  EXPECT_LE(suggestion.reasons.size(), 3u);
-  EXPECT_GE(suggestion.reasons.size(), 2u);
-  return suggestion.chosen ? name_of(suggestion.chosen->method) : "one rank";
-}
-
-constexpr double kGigabit = 125e6;
 
 TEST(Suggest, stays_with_allreduce_on_a_fast_network) {
   const Suggestion suggestion = suggest(question_of({10, 10}, 0.1, 10 * kGigabit, 4));
@@ -128,17 +70,6 @@ TEST(Suggest, does_not_wait_for_a_rank_that_is_much_slower) {
   EXPECT_NE(suggestion.reasons[2].find("bench/results/methods.md"), std::string::npos);
 }
 
-// Four ranks, whose gradients take 24 ms. local-sgd is planned to take 2.5 times as many steps.
-SuggestQuestion question_of_four() {
-  SuggestQuestion question = question_of({10, 10, 10, 10}, 2, kGigabit, 4);
-  question.network_of_runs = question.report.network;
-  question.methods = {all_methods()[0], all_methods()[2]};
-  question.runs[0] = run_of(question.methods[0], {10, 10, 10, 10}, 30, 2);
-  return question;
-}
-
-SuggestRun local_sgd_of_four(double step_ms) { return run_of(all_methods()[2], {10, 10, 10, 10}, step_ms, 2); }
-
 // The plan says that local-sgd is much faster. A run of it says that it is not.
 TEST(Suggest, believes_a_run_more_than_its_plan) {
   SuggestQuestion question = question_of_four();
@@ -151,7 +82,7 @@ TEST(Suggest, believes_a_run_more_than_its_plan) {
   EXPECT_NE(
       measured.reasons[2].find("would take 1.20 times as many steps/s (measured by runs/local-sgd); that is little"),
       std::string::npos);
-  question.runs[0] = run_of(question.methods[0], {10, 10, 10, 10}, 60, 2);
+  question.runs[0] = suggest_run(question.methods[0], {10, 10, 10, 10}, 60, 2);
   question.runs[1] = local_sgd_of_four(50);
   EXPECT_EQ(chosen_by(question), "one rank");  // four ranks of it train less than one computes
 }
@@ -161,7 +92,7 @@ TEST(Suggest, prefers_a_tau_that_was_measured_to_a_smaller_one_that_is_planned) 
   SuggestQuestion question = question_of_four();
   question.methods.push_back(method_of("local-sgd", ExchangePattern::kBlockingSums, 64));
   EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
-  question.runs.push_back(run_of(question.methods.back(), {10, 10, 10, 10}, 10.5, 2));
+  question.runs.push_back(suggest_run(question.methods.back(), {10, 10, 10, 10}, 10.5, 2));
   EXPECT_EQ(chosen_by(question), "local-sgd, tau 64");
 }
 
@@ -182,7 +113,7 @@ SuggestQuestion question_of_one_host(double easgd_ms) {
   question.report.network.ranks_per_host = 2;
   question.network_of_runs = question.report.network;
   const PlanMethod easgd = method_of("easgd", ExchangePattern::kHiddenSums, 4);
-  question.runs = {run_of(question.methods[0], {10, 10}, 10.2, 0.1), run_of(easgd, {10, 10}, easgd_ms, 0.1)};
+  question.runs = {suggest_run(question.methods[0], {10, 10}, 10.2, 0.1), suggest_run(easgd, {10, 10}, easgd_ms, 0.1)};
   for (SuggestRun& run : question.runs) run.plan->hosts = 1;
   question.report.run = *question.runs[0].plan;
   return question;
@@ -224,206 +155,12 @@ TEST(Suggest, does_not_say_that_nothing_gains_if_only_the_plan_is_doubtful) {
 TEST(Suggest, says_by_how_much_the_plan_errs_about_the_run_itself) {
   SuggestQuestion question = question_of_four();
   EXPECT_NEAR(worst_plan(question).error, 0, 0.05);
-  question.runs[0] = run_of(question.methods[0], {10, 10, 10, 10}, 45, 2);
+  question.runs[0] = suggest_run(question.methods[0], {10, 10, 10, 10}, 45, 2);
   EXPECT_NEAR(worst_plan(question).error, 0.52, 0.05);
   const Suggestion suggestion = suggest(question);
   std::string all;
   for (const std::string& each : suggestion.unknown) all += each + "\n";
   EXPECT_NE(all.find(" too fast about runs/allreduce: other figures"), std::string::npos) << all;
-}
-
-void set_end(SuggestRun& run, double accuracy) {
-  run.record.summary = RunSummary{};
-  run.record.summary->samples = 6400;
-  run.record.summary->evaluation.center.accuracy = accuracy;
-  run.record.end = RunEnd::kFinished;
-}
-
-TEST(Suggest, advises_no_method_that_the_runs_speak_against) {
-  SuggestQuestion question = question_of_four();
-  question.runs.push_back(local_sgd_of_four(12));
-  set_end(question.runs[0], 0.86);
-  set_end(question.runs[1], 0.855);
-  EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
-  set_end(question.runs[1], 0.80);
-  const Suggestion worse = suggest(question);
-  EXPECT_EQ(worse.answer, Answer::kAllreduce);
-  EXPECT_EQ(worse.reasons.back(),
-            "the runs speak against local-sgd, tau 16: after the same samples: local-sgd 80.00 % (runs/local-sgd), "
-            "allreduce 86.00 "
-            "% (runs/allreduce)");
-  question.runs[1] = local_sgd_of_four(12);
-  question.runs[1].record.end = RunEnd::kDiverged;
-  EXPECT_EQ(suggest(question).answer, Answer::kAllreduce);
-  question.runs[0].record.end = RunEnd::kDiverged;  // nothing is left
-  EXPECT_EQ(suggest(question).answer, Answer::kOneRank);
-}
-
-// Adds a run like `run` with this rate, which diverged or has this accuracy.
-void add_rate(SuggestQuestion& question, SuggestRun run, const std::string& rate, std::optional<double> accuracy) {
-  run.name += "-" + rate;
-  run.record.settings["lr"] = rate;
-  if (accuracy) {
-    set_end(run, *accuracy);
-  } else {
-    run.record.end = RunEnd::kDiverged;
-  }
-  question.runs.push_back(run);
-}
-
-TEST(Suggest, holds_a_divergence_against_a_method_at_the_rate_that_it_would_advise) {
-  SuggestQuestion question = question_of_four();
-  const SuggestRun reference = question.runs.front(), other = local_sgd_of_four(25);
-  question.runs.clear();
-  for (const auto& [rate, accuracy] : {std::pair("0.05", std::optional(0.80)), {"0.1", 0.85}, {"0.4", std::nullopt}}) {
-    add_rate(question, reference, rate, accuracy);
-    add_rate(question, other, rate, accuracy);
-  }
-  Suggestion suggestion = suggest(question);
-  EXPECT_EQ(suggestion.answer, Answer::kAllreduce);
-  EXPECT_EQ(suggestion.rate.lr, "0.1");
-  EXPECT_EQ(suggestion.rate.sentence, "the best of those that the runs tried; lr 0.4 diverged");
-  add_rate(question, reference, "0.2", std::nullopt);
-  EXPECT_EQ(suggest(question).rate.sentence, "the best of those that the runs tried; lr 0.2 and 0.4 diverged");
-  for (const SuggestRun& run : {reference, other}) add_rate(question, run, "0.1", std::nullopt);  // of other seeds
-  suggestion = suggest(question);
-  EXPECT_EQ(suggestion.answer, Answer::kOneRank);
-  EXPECT_EQ(suggestion.reasons.front(),
-            "the runs speak against allreduce: runs/allreduce-0.1 diverged with it; the runs speak against local-sgd, "
-            "tau 16: runs/local-sgd-0.1 diverged with it");
-  EXPECT_EQ(suggestion_text(suggestion, {}).find("use one rank: the runs speak against the methods that would gain\n"),
-            0u);
-}
-
-TEST(Suggest, counts_a_divergence_only_with_the_ranks_in_question) {
-  SuggestQuestion question = question_of_four();
-  add_rate(question, local_sgd_of_four(12), "0.1", std::nullopt);
-  EXPECT_EQ(chosen_by(question), "allreduce");
-  question.runs.back().record.ranks = 8;
-  EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
-}
-
-// The rate of the run that is planned from has diverged with the method that is advised.
-TEST(Suggest, takes_the_only_rate_that_did_not_diverge) {
-  SuggestQuestion question = question_of_four();
-  const SuggestRun reference = question.runs.front();
-  question.methods.resize(1);
-  question.runs.clear();
-  add_rate(question, reference, "0.05", 0.80);
-  add_rate(question, reference, "0.1", std::nullopt);
-  EXPECT_EQ(suggest(question).rate.lr, "0.05");
-}
-
-// Seeds of both that overlap say nothing against a method, whatever the difference of their means.
-TEST(Suggest, leaves_open_what_seeds_do_not_tell_apart) {
-  SuggestQuestion question = question_of_four();
-  const SuggestRun reference = question.runs[0], other = local_sgd_of_four(12);
-  question.runs.clear();
-  for (const double accuracy : {0.80, 0.90}) {
-    set_end(question.runs.emplace_back(reference), accuracy);
-    set_end(question.runs.emplace_back(other), accuracy - 0.02);
-  }
-  EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
-}
-
-// The same two seeds four times are still two seeds.
-TEST(Suggest, counts_each_seed_once) {
-  SuggestQuestion question = question_of_four();
-  const SuggestRun reference = question.runs[0], other = local_sgd_of_four(12);
-  question.runs.clear();
-  for (int copy = 0; copy < 8; ++copy) {
-    const std::string seed = copy % 2 == 0 ? "1" : "2";
-    const double accuracy = copy % 2 == 0 ? 0.80 : 0.83;
-    for (const auto& [run, score] : {std::pair(reference, accuracy), std::pair(other, accuracy - 0.03)}) {
-      set_end(question.runs.emplace_back(run), score);
-      question.runs.back().record.settings["seed"] = seed;
-    }
-  }
-  EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
-}
-
-// The first rate has the better mean over seeds, and the worse one over runs.
-TEST(Suggest, takes_the_rate_that_is_best_by_seeds) {
-  SuggestQuestion question = question_of({10, 10}, 0.1, 10 * kGigabit, 2);
-  const SuggestRun run = question.runs.front();
-  question.runs.clear();
-  const auto add = [&](const std::string& rate, const std::string& seed, double score) {
-    set_end(question.runs.emplace_back(run), score);
-    question.runs.back().record.settings["lr"] = rate;
-    question.runs.back().record.settings["seed"] = seed;
-  };
-  add("0.1", "1", 0.90);
-  for (int copy = 0; copy < 3; ++copy) add("0.1", "2", 0.50);
-  add("0.2", "1", 0.60);
-  add("0.2", "2", 0.70);
-  EXPECT_EQ(suggest(question).rate.lr, "0.1");
-}
-
-TEST(Suggest, takes_the_best_rate_that_the_runs_tried) {
-  SuggestQuestion question = question_of({10, 10}, 0.1, 10 * kGigabit, 2);
-  question.runs.push_back(question.runs[0]);
-  question.runs[1].record.settings["lr"] = "0.2";
-  set_end(question.runs[0], 0.80);
-  set_end(question.runs[1], 0.85);
-  EXPECT_EQ(suggest(question).rate.lr, "0.2");
-}
-
-SuggestRun with_alpha(const SuggestRun& run, const std::string& alpha, double accuracy) {
-  SuggestRun other = run;
-  other.name += "-" + alpha;
-  other.options = {{"alpha", alpha}};
-  other.record.settings["alpha"] = alpha;
-  set_end(other, accuracy);
-  return other;
-}
-
-// Runs of the same tau whose alphas differ are two methods.
-TEST(Suggest, advises_the_alpha_of_the_better_run_with_its_rate) {
-  SuggestQuestion question = question_of_four();
-  set_end(question.runs[0], 0.86);
-  question.methods.resize(1);
-  const SuggestRun easgd = run_of(method_of("easgd", ExchangePattern::kHiddenSums, 16), {10, 10, 10, 10}, 11, 2);
-  for (const auto& [alpha, accuracy] : {std::pair("0.05", 0.84), {"0.2", 0.87}, {"0.9", 0.30}}) {
-    question.methods.push_back(method_of("easgd", ExchangePattern::kHiddenSums, 16));
-    question.methods.back().options = {{"alpha", alpha}};
-    question.runs.push_back(with_alpha(easgd, alpha, accuracy));
-  }
-  question.runs[2].record.settings["lr"] = "0.05";
-  const Suggestion suggestion = suggest(question);
-  ASSERT_TRUE(suggestion.chosen);
-  EXPECT_EQ(name_of(suggestion.chosen->method), "easgd, tau 16, alpha 0.2");
-  EXPECT_EQ(suggestion.rate.lr, "0.05") << "not that of the run that is planned from";
-  EXPECT_NE(suggestion.trials[3].why_not, "") << "of alpha 0.9 alone";
-}
-
-// Each exchange costs more than a little of the step, and the run of alpha 0.05 was faster by chance.
-TEST(Suggest, advises_the_alpha_of_the_better_run_also_if_no_tau_is_cheap) {
-  SuggestQuestion question = question_of_four();
-  set_end(question.runs[0], 0.86);
-  question.methods.resize(1);
-  for (const auto& [alpha, accuracy, step_ms] : {std::tuple("0.05", 0.84, 14.4), {"0.2", 0.87, 14.6}}) {
-    question.methods.push_back(method_of("easgd", ExchangePattern::kHiddenSums, 16));
-    const SuggestRun easgd = run_of(question.methods.back(), {10, 10, 10, 10}, step_ms, 2);
-    question.methods.back().options = {{"alpha", alpha}};
-    question.runs.push_back(with_alpha(easgd, alpha, accuracy));
-  }
-  EXPECT_EQ(chosen_by(question), "easgd, tau 16, alpha 0.2");
-  std::swap(question.methods[1], question.methods[2]);
-  EXPECT_EQ(chosen_by(question), "easgd, tau 16, alpha 0.2");
-}
-
-TEST(Suggest, counts_no_run_of_another_batch) {
-  SuggestQuestion question = question_of_four();
-  const SuggestRun other = local_sgd_of_four(12);
-  for (SuggestRun& run : question.runs) run.record.settings["batch"] = "32";
-  set_end(question.runs[0], 0.86);
-  set_end(question.runs.emplace_back(other), 0.86);
-  question.runs.back().record.settings["batch"] = "32";
-  set_end(question.runs.emplace_back(other), 0.50);
-  question.runs.back().record.settings["batch"] = "512";
-  EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
-  question.runs.back().record.end = RunEnd::kDiverged;
-  EXPECT_EQ(chosen_by(question), "local-sgd, tau 16");
 }
 
 TEST(Suggest, says_if_the_answer_hangs_on_a_network_that_is_assumed) {
