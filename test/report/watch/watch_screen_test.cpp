@@ -9,7 +9,7 @@
 #include "report/record/metrics_writer.h"
 #include "report/text/terminal.h"
 #include "report/watch/watched_runs.h"
-#include "test/report/watching.h"
+#include "test/report/watch/watching.h"
 
 namespace eave {
 namespace {

@@ -8,7 +8,7 @@
 #include "report/record/metrics_writer.h"
 #include "report/watch/watch_screen.h"
 #include "report/watch/watched_runs.h"
-#include "test/report/watching.h"
+#include "test/report/watch/watching.h"
 
 namespace eave {
 namespace {
