@@ -3,11 +3,16 @@
 let chartCount = 0;
 const kLabelGap = 15;  // pixels from one name to the next
 
-// Replaces the content of `box` by an empty chart. size: {width, height, left, right, top, bottom} in pixels; `right`
-// is kept free for labels. Returns {box, svg, area: {left, right, top, bottom}, width, height, id}.
+// Keeps the width of a chart's box for its drawing. To read it between two charts would lay out the page for each.
+function measureBox(box) {
+  box.measured = box.clientWidth || 720;
+}
+
+// Replaces the content of the measured `box` by an empty chart. size: {width, height, left, right, top, bottom} in
+// pixels; `right` is kept free for labels. Returns {box, svg, area: {left, right, top, bottom}, width, height, id}.
 function startChart(box, label, size) {
   box.replaceChildren();
-  const width = Math.max(280, Math.round(size.width || box.clientWidth || 720));
+  const width = Math.max(280, Math.round(size.width || box.measured));
   const height = size.height;
   const svg = shape("svg", {viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label});
   box.append(svg);

@@ -5,10 +5,10 @@ const kBarHeight = 15;
 // rows: [{name}]. Returns {narrow, left, rowHeight}: whether names stand above their bars, and the pixels for a name
 // and for a row.
 function layOutRows(box, rows) {
-  const narrow = (box.clientWidth || 720) < 480;
+  const narrow = box.measured < 480;
   return {
     narrow,
-    left: narrow ? 12 : Math.min(16 + widest(rows.map((row) => row.name)), (box.clientWidth || 720) * 0.4),
+    left: narrow ? 12 : Math.min(16 + widest(rows.map((row) => row.name)), box.measured * 0.4),
     rowHeight: narrow ? 36 : 23
   };
 }

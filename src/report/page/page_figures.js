@@ -1,8 +1,9 @@
 // Makes figures of heading, controls, chart and caption, and the two figures over the course of a run.
 
 // draw(box) draws the chart and returns {caption, notes, table, legend}. table(), for CSV, returns {heads, rows};
-// legend: [[picture, text]] for a saved picture. The page calls it again whenever something changes.
-function makeFigure(view, title, controls, draw) {
+// legend: [[picture, text]] for a saved picture. The page calls it again whenever something changes. The figure's own
+// controls change `state` and call state.redraw, which draws this figure only.
+function makeFigure(view, title, state, controls, draw) {
   const box = element("div", {class: "chart"});
   const caption = element("figcaption", {});
   const number = view.figures.length + 1;
@@ -14,7 +15,11 @@ function makeFigure(view, title, controls, draw) {
     const {caption: text, notes} = latest;
     caption.replaceChildren(element("b", {}, `Figure ${number}. `), text, ...(notes || []).map((note) => ` ${note}`));
   }
-  view.figures.push(redraw);
+  state.redraw = () => {
+    redraw();
+    updateAddress(view);
+  };
+  view.figures.push({box, redraw});
   return element(
       "figure", {},
       element(
@@ -23,13 +28,13 @@ function makeFigure(view, title, controls, draw) {
       box, caption);
 }
 
-// Buttons that set a part of `state` and redraw the page. key: "figure.name", as the address calls state[name].
+// Buttons that set a part of `state` and redraw its figure. key: "figure.name", as the address calls state[name].
 function stateButtons(view, state, key, label, options) {
   const name = key.split(".").pop();
   keepChoice(view, key, state, name, options.map(([value]) => value));
   return buttonGroup(label, options, state[name], (value) => {
     state[name] = value;
-    view.redraw();
+    state.redraw();
   });
 }
 
@@ -44,14 +49,15 @@ function makeCurveFigure(view) {
         "of", kModels, state.model,
         (value) => {
           state.model = value;
-          view.redraw();
+          state.redraw();
         }),
     stateCheckBox(view, state, "course.close", "close-up"),
     stateCheckBox(view, state, "course.singles", "single runs"),
     stateCheckBox(view, state, "course.logX", "log x"),
     stateCheckBox(view, state, "course.logY", "log y"),
   ];
-  return makeFigure(view, "Course of training", controls, (box) => drawCurves(view, {...state, y: view.measure}, box));
+  return makeFigure(
+      view, "Course of training", state, controls, (box) => drawCurves(view, {...state, y: view.measure}, box));
 }
 
 function stateCheckBox(view, state, key, label) {
@@ -59,7 +65,7 @@ function stateCheckBox(view, state, key, label) {
   keepChoice(view, key, state, name, [true, false]);
   return checkBox(label, state[name], (value) => {
     state[name] = value;
-    view.redraw();
+    state.redraw();
   });
 }
 
@@ -167,7 +173,7 @@ function curvePlot(view, state, series, box, label) {
     series,
     lines,
     yTitle: `${label.split(" ")[0].toLowerCase()} ${kQuantities[state.y].name}`,
-    height: Math.max(280, Math.min(430, Math.round((box.clientWidth || 720) * 0.42)))
+    height: Math.max(280, Math.min(430, Math.round(box.measured * 0.42)))
   };
 }
 
@@ -224,7 +230,7 @@ function makeDistanceFigure(view) {
   const controls = [
     stateButtons(view, state, "distance.x", "Against", kProgress), stateCheckBox(view, state, "distance.logY", "log y")
   ];
-  return makeFigure(view, "Consensus distance", controls, (box) => drawDistance(view, state, box));
+  return makeFigure(view, "Consensus distance", state, controls, (box) => drawDistance(view, state, box));
 }
 
 // One series per variant: the mean distance over workers, and a band from the nearest worker to the farthest.

@@ -17,7 +17,7 @@ function makeTargetFigure(view) {
   const controls = [stateButtons(
       view, state, "target.cost", "Show",
       kCosts.map(([cost, name]) => [cost, name === "samples" ? kQuantities.samples.name : name]))];
-  return makeFigure(view, `To the target ${metricName()}`, controls, (box) => drawCosts(view, state, box));
+  return makeFigure(view, `To the target ${metricName()}`, state, controls, (box) => drawCosts(view, state, box));
 }
 
 function drawCosts(view, state, box) {
@@ -73,7 +73,7 @@ function estimateTable(rows, name) {
 }
 
 function makeSharesFigure(view) {
-  return makeFigure(view, "Where the time goes", [shareLegend()], (box) => drawShareFigure(view, box));
+  return makeFigure(view, "Where the time goes", {}, [shareLegend()], (box) => drawShareFigure(view, box));
 }
 
 function hasShares(variant) {

@@ -51,7 +51,8 @@ function makeRanksFigure(view) {
                                        view, state, "ranks.property", `${upperFirst(metricName())} on`,
                                        [["accuracy", "test set"], ["validation", "validation split"]])] :
                                    [];
-  return makeFigure(view, "Result and number of ranks", controls, (box) => drawAccuracyOverRanks(view, state, box));
+  return makeFigure(
+      view, "Result and number of ranks", state, controls, (box) => drawAccuracyOverRanks(view, state, box));
 }
 
 function drawAccuracyOverRanks(view, state, box) {
@@ -89,7 +90,7 @@ function drawAccuracyOverRanks(view, state, box) {
 }
 
 function makeSpeedFigure(view) {
-  return makeFigure(view, "Speed-up and efficiency", [], (box) => drawSpeed(view, box));
+  return makeFigure(view, "Speed-up and efficiency", {}, [], (box) => drawSpeed(view, box));
 }
 
 function drawSpeed(view, box) {
@@ -105,6 +106,7 @@ function drawSpeed(view, box) {
   }
   const left = element("div", {class: "chart half"}), right = element("div", {class: "chart half"});
   box.replaceChildren(element("div", {class: "halves"}, left, right));
+  [left, right].forEach(measureBox);
   drawSpeedup(left, speedup, ranksAxis(rankCounts(view)));
   drawEfficiency(right, efficiency, ranksAxis(rankCounts(view)));
   return {

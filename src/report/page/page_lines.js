@@ -10,7 +10,7 @@ const kCutWhiskers = "cut at the edge of the chart";
 //   lines: [{y, text}], text beside the line where no curve is, or [{points, text}], text at the right end: drawn for
 //     reference
 function drawLineChart(box, plot) {
-  const wide = box.clientWidth || 720;
+  const wide = box.measured;
   const labelled = plot.noLabels ? [] : plot.series.filter((one) => one.points.length > 0);
   const fit = labelled.length <= mostEndLabels(plot.height - 66);
   const room = fit ? labelRoom(labelled.map((one) => one.name), wide) : 0;

@@ -53,7 +53,7 @@ function makeParetoFigure(view) {
     stateButtons(view, state, "pareto.x", "against", kParetoCosts.map(([cost, name]) => [cost, name])),
     stateCheckBox(view, state, "pareto.logX", "log x")
   ];
-  return makeFigure(view, "What it costs", controls, (box) => drawPareto(view, state, box));
+  return makeFigure(view, "What it costs", state, controls, (box) => drawPareto(view, state, box));
 }
 
 function drawPareto(view, state, box) {
@@ -79,7 +79,7 @@ function drawPareto(view, state, box) {
     points,
     front,
     lower: kQuantities[view.measure].lower,
-    height: Math.max(280, Math.min(380, Math.round((box.clientWidth || 720) * 0.36)))
+    height: Math.max(280, Math.min(380, Math.round(box.measured * 0.36)))
   });
   const names = visibleVariants(view).map((variant) => variantName(view, variant));
   const without = names.filter((name) => points.every((point) => point.name !== name));

@@ -17,7 +17,9 @@ function makeView(data) {
   keepFamilies(view, "hide", view.hidden);
   keepFamilies(view, "bring-out", view.broughtOut);
   view.redraw = () => {
-    [...view.tables, ...view.figures].forEach((redraw) => redraw());
+    view.tables.forEach((redraw) => redraw());
+    view.figures.forEach(({box}) => measureBox(box));
+    view.figures.forEach(({redraw}) => redraw());
     updateAddress(view);
   };
   return view;
