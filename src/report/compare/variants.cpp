@@ -56,6 +56,10 @@ const std::set<std::string> kOfData = {
     "context",         "data",          "image-size",       "image-test-share", "test-samples",
     "text-test-share", "train-samples", "validation-share", "vocabulary",       "vocabulary-size"};
 
+// Options that every method has and that have no default: a run does not record them unless they are given.
+const std::set<std::string> kWithoutDefault = {"inject-fault", "initial-parameters", "label-smoothing",
+                                               "lr-step-epochs", "warmup"};
+
 const std::set<std::string> kOfSeveralRanks = {"shape-delay", "shape-jitter", "shape-rate", "slow-rank", "transport"};
 
 bool is_of_place(const std::string& name) { return kOfPlace.contains(name) || name.starts_with("synthetic-"); }
@@ -97,9 +101,19 @@ void tell_apart(std::vector<Settings>& settings, const std::vector<RunRecord>& r
   }
 }
 
+// If some runs were given such an option, it is a difference to the others. A setting that runs lack would be taken for
+// an option of another method.
+void add_options_not_given(std::vector<Settings>& settings) {
+  for (const std::string& name : kWithoutDefault) {
+    if (std::ranges::none_of(settings, [&](const Settings& each) { return each.contains(name); })) continue;
+    for (Settings& each : settings) each.try_emplace(name, "none");
+  }
+}
+
 std::vector<Settings> settings_of_all(const std::vector<RunRecord>& runs) {
   std::vector<Settings> settings;
   for (const RunRecord& run : runs) settings.push_back(settings_of(run));
+  add_options_not_given(settings);
   tell_apart(settings, runs, kDataIdentity, &RunRecord::data_identity, is_of_data);
   tell_apart(settings, runs, kInitialIdentity, &RunRecord::initial_identity, is_of_start);
   return settings;

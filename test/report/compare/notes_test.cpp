@@ -156,6 +156,18 @@ TEST(OtherDifferences, tell_of_settings_that_may_explain_a_result) {
   EXPECT_TRUE(std::ranges::count(comparison.notes, on_other_settings(comparison)));
 }
 
+// Runs record an option without a default only if it was given.
+TEST(OtherDifferences, tell_of_options_that_only_one_method_was_given) {
+  const MadeRuns place;
+  make_run(place, "a", {.accuracies = {0.5}});
+  make_run(place, "b", {.communicator = "easgd", .accuracies = {0.5}, .settings = {{"label-smoothing", "0.3"}}});
+  const Comparison comparison = compare_runs(read_made(place), {});
+  EXPECT_EQ(on_other_settings(comparison),
+            "Methods differ in other settings too, which may explain the result: label-smoothing 0.3 (easgd), none "
+            "(allreduce).");
+  EXPECT_TRUE(std::ranges::count(comparison.differing, "label-smoothing"));
+}
+
 TEST(OtherDifferences, say_nothing_of_what_names_tell_already) {
   const MadeRuns place;
   make_run(place, "a", {.accuracies = {0.5}, .settings = {{"momentum", "0.5"}}});
