@@ -73,6 +73,7 @@ void add_runs(const fs::path& directory, SuggestRuns& all) {
 
 // What runs must share: model, data, number of parameters, metric.
 void require_one_model(const std::vector<SuggestRun>& runs) {
+  constexpr std::size_t kDigits = 8;
   const SuggestRun& first = runs.front();
   const auto require = [&](const SuggestRun& run, const char* what, const std::string& ours,
                            const std::string& theirs) {
@@ -85,6 +86,10 @@ void require_one_model(const std::vector<SuggestRun>& runs) {
     for (const auto& [setting, what] : {std::pair("model", "models"), std::pair("data", "data")})
       require(run, what, setting_in(first.record.settings, setting), setting_in(run.record.settings, setting));
     require(run, "metrics", first.record.metric.name, run.record.metric.name);
+    // A dataset of files may have had others. Old runs, and programs of a person's own, may not say what they had.
+    const std::string &ours = first.record.data_identity, &theirs = run.record.data_identity;
+    if (!ours.empty() && !theirs.empty())
+      require(run, "content of their data", ours.substr(0, kDigits), theirs.substr(0, kDigits));
   }
 }
 

@@ -21,6 +21,7 @@ struct Made {
   Metric metric = {};
   std::map<std::string, std::string> settings = {};
   std::string failure = {};  // the run diverged with this message
+  std::string data_identity = {};
 };
 
 double computing_of(const Made& made, int rank) {
@@ -36,6 +37,7 @@ RunHeader header_of(const Made& made) {
   header.communicator = made.communicator;
   header.model = made.model;
   header.parameters = made.parameters;
+  header.data_identity = made.data_identity;
   header.train_samples = 60'000;
   header.ranks.resize(static_cast<std::size_t>(made.ranks));
   for (std::size_t rank = 0; rank < header.ranks.size(); ++rank)
@@ -247,6 +249,8 @@ TEST(SuggestProgram, refuses_what_no_advice_follows_from) {
   const Place place;
   make_run(place, "a", {});
   make_run(place, "other", {.model = "mlp"});
+  make_run(place, "old data", {.data_identity = "0123456789abcdef0123456789abcdef"});
+  make_run(place, "new data", {.data_identity = "fedcba9876543210fedcba9876543210"});
   make_run(place, "one", {.ranks = 1});
   make_run(place, "short", {.steps = 5});
   make_run(place, "none", {.steps = 0});
@@ -260,6 +264,8 @@ TEST(SuggestProgram, refuses_what_no_advice_follows_from) {
   expect("missing", 66, "missing");
   expect("empty", 66, "empty: holds no run (metrics.jsonl is missing); give the --run-dir of eave train");
   expect("a other", 64, "a and other have different models (lenet, mlp); give runs of one training");
+  expect("'old data' 'new data'", 64,
+         "old data and new data have different content of their data (01234567, fedcba98)");
   expect("one", 64, "say how many ranks you could start, such as --ranks 4");
   expect("short", 65, "short: metrics.jsonl has too few steps to plan with");
   expect("none", 65, "none: metrics.jsonl has too few steps to plan with");
