@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "app/commands/stored_model.h"
 #include "app/resume/model_file.h"
 #include "eave/check.h"
 #include "test/expectations.h"
@@ -143,6 +144,26 @@ TEST_F(HuggingfaceModel, behind_a_prefix_is_refused_by_the_prefix) {
     write(all);
     expect_refused("its names begin with '" + prefix + "', as in '" + prefix);
   }
+}
+
+TEST_F(HuggingfaceModel, in_a_folder_of_transformers_is_refused_by_the_prefix_too) {
+  begin(kGpt2);
+  std::vector<Array> all = arrays();
+  for (Array& array : all) array.name = "module." + array.name;
+  write(all);
+  write_config(huggingface_config(read_form(kGpt2), kClasses, 6));
+  expect_error(ExitCode::kConfiguration, "its names begin with 'module.', as in 'module.transformer.",
+               [&] { read_stored_model(directory.path()); });
+}
+
+TEST_F(HuggingfaceModel, with_an_array_under_two_names_is_refused) {
+  begin(kGpt2);
+  std::vector<Array> all = arrays();
+  const std::string twice = all.back().name;
+  all.push_back(all.back());
+  all.back().name = "_orig_mod." + twice;
+  write(all);
+  expect_refused("holds '" + twice + "' and '_orig_mod." + twice + "', which are the same array of the model");
 }
 
 TEST_F(HuggingfaceModel, of_numbers_of_64_bits_is_refused_by_their_type) {

@@ -25,7 +25,9 @@ Graph graph_of(const ModelDescription& model, const std::filesystem::path& file)
 
 StoredModel read_stored_model(const std::filesystem::path& run_or_file) {
   const SafetensorsFile file = read_model_of(run_or_file);
-  const bool is_described_beside = is_of_huggingface(file) && !file.metadata.contains("model");
+  const bool is_described_beside =
+      !file.metadata.contains("model") &&
+      (is_of_huggingface(file) || is_folder_of_transformers(std::filesystem::path(file.path).parent_path()));
   StoredModel model{
       file.path, is_described_beside ? describe_huggingface_model(file.path) : description_in(file), {}, {}};
   model.is_of_huggingface = is_of_huggingface(file);

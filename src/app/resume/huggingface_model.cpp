@@ -1,6 +1,7 @@
 #include "app/resume/huggingface_model.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "eave/check.h"
@@ -47,6 +48,27 @@ void leave_out_zeros(SafetensorsFile& file, const TransformerForm& form, const s
   std::erase_if(file.arrays, [&](const NamedArray& array) { return missing.contains(array.name); });
 }
 
+// The arrays under their whole names, without those that hold no parameter. Refuses two that would get one name.
+SafetensorsFile with_whole_names(const SafetensorsFile& file, const std::string& remedy) {
+  std::map<std::string, std::string> names;  // those in the file, by whole names
+  const auto whole_name = [&](const std::string& name) {
+    const auto [entry, is_new] = names.emplace(huggingface_name(name), name);
+    if (is_new) return entry->first;
+    refuse_arrays(file, "holds '" + entry->second + "' and '" + name + "', which are the same array of the model",
+                  remedy);
+  };
+  SafetensorsFile found;
+  found.path = file.path;
+  found.metadata = file.metadata;
+  for (const auto& [name, type] : file.types_left_out) {
+    if (!is_huggingface_buffer(name)) found.types_left_out[whole_name(name)] = type;
+  }
+  for (const NamedArray& array : file.arrays) {
+    if (!is_huggingface_buffer(array.name)) found.arrays.push_back({whole_name(array.name), array.shape, array.values});
+  }
+  return found;
+}
+
 }  // namespace
 
 bool is_of_huggingface(const SafetensorsFile& file) {
@@ -62,16 +84,7 @@ HuggingfaceArrays huggingface_arrays(const SafetensorsFile& file, const Graph& g
     refuse_arrays(file, std::string("its arrays have the names of GPT-2 or Llama, but ") + error.what(), remedy);
   }
   check_huggingface_config(file.path, form, remedy);
-  HuggingfaceArrays found;
-  found.file.path = file.path;
-  found.file.metadata = file.metadata;
-  for (const auto& [name, type] : file.types_left_out) {
-    if (!is_huggingface_buffer(name)) found.file.types_left_out[huggingface_name(name)] = type;
-  }
-  for (const NamedArray& array : file.arrays) {
-    if (!is_huggingface_buffer(array.name))
-      found.file.arrays.push_back({huggingface_name(array.name), array.shape, array.values});
-  }
+  HuggingfaceArrays found{with_whole_names(file, remedy), {}};
   leave_out_shared_output(found.file, form, remedy);
   leave_out_zeros(found.file, form, remedy);
   found.tensors = huggingface_tensors(graph, form, is_turned(found.file, form));
