@@ -55,9 +55,10 @@ double seconds_with_checkpoints(const RunSummary& summary, bool is_resumed) {
 std::string describe_checkpoints(const RunSummary& summary, bool is_resumed) {
   if (summary.checkpoints == 0) return "";
   const double whole = seconds_with_checkpoints(summary, is_resumed) + summary.checkpoint_seconds;
-  return format("%lld checkpoint%s kept training waiting for %.3g s, %.2g %% of its time%s\n",
+  const double percent = 100 * summary.checkpoint_seconds / whole;
+  return format("%lld checkpoint%s kept training waiting for %.3g s, %s %% of its time%s\n",
                 static_cast<long long>(summary.checkpoints), summary.checkpoints == 1 ? "" : "s",
-                summary.checkpoint_seconds, 100 * summary.checkpoint_seconds / whole,
+                summary.checkpoint_seconds, format(percent < 10 ? "%.2g" : "%.0f", percent).c_str(),
                 is_resumed ? " since it was resumed" : "");
 }
 
