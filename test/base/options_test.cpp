@@ -5,6 +5,7 @@
 
 #include <functional>
 
+#include "base/options/spelling.h"
 #include "eave/check.h"
 #include "test/expectations.h"
 
@@ -85,6 +86,11 @@ TEST(Options, a_misspelt_name_or_choice_gets_the_likely_one) {
   EXPECT_TRUE(says(refusal_of([&] { values.set("order", "aft", "x"); }), "did you mean after-step?"));
   EXPECT_TRUE(says(refusal_of([&] { values.set("learning-rate", "1", "x"); }), "did you mean --lr?"));
   EXPECT_FALSE(says(refusal_of([&] { values.set("zzzzzz", "1", "x"); }), "did you mean"));
+}
+
+TEST(Options, the_right_word_is_not_proposed_again) {
+  EXPECT_EQ(did_you_mean("token", {"epochs", "tokens"}), "; did you mean tokens?");
+  EXPECT_EQ(did_you_mean("tokens", {"epochs", "tokens"}), "");
 }
 
 TEST(Options, a_name_that_contains_or_is_contained_in_others_gets_those) {

@@ -154,7 +154,7 @@ std::string misspelt_option(const std::string& word, const std::vector<std::stri
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string near = nearest_word(word, candidates);
-  return near.empty() ? "" : "; did you mean " + near + "?";
+  return near.empty() || near == word ? "" : "; did you mean " + near + "?";
 }
 
 std::string shell_quoted(std::string_view word) {
