@@ -69,7 +69,9 @@ std::unique_ptr<Dataset> test_windows(std::shared_ptr<const TokenStream> stream,
   const std::int64_t tokens = stream->size() - first;
   if (tokens < 2) {
     throw Error(ExitCode::kBadData, "the text to test with has " + count_text(tokens, "token") +
-                                        ", and needs at least 2: add text, or give a larger --text-test-share");
+                                        ", and needs at least 2: " +
+                                        (first == 0 ? "add tokens to the files with val or test in their name"
+                                                    : "add text, or give a larger --text-test-share"));
   }
   const std::int64_t last = stream->size();
   return std::make_unique<TokenWindows>(std::move(stream), first, last, context, classes);

@@ -327,7 +327,8 @@ TEST_F(Tokens, that_are_not_there_or_too_few_are_refused) {
   add("val.bin", token_bytes({1}));
   Given given = kSmall;
   given["context"] = "4";
-  expect_refusal(refused(given), ExitCode::kBadData, {"the text to test with has 1 token"});
+  expect_refusal(refused(given), ExitCode::kBadData,
+                 {"the text to test with has 1 token", "add tokens to the files with val or test in their name"});
   add("other.bin", llmc_header(20240801, 7, 4) + token_bytes({1, 2, 3, 4}, 4));
   add("train.bin", llmc_header(20240520, 1, 4) + token_bytes({1, 2, 3, 4}));
   add("val.bin", llmc_header(20240520, 1, 4) + token_bytes({1, 2, 3, 4}));
