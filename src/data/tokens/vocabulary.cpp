@@ -83,6 +83,18 @@ void require_whole_merges(const VocabularyText& text, const std::string& numbers
                       " lacks merges for " + count_text(others, "token") + " of " + numbers_name + ": it may be cut");
 }
 
+constexpr std::pair<const char*, const char*> kTwoFiles[] = {{"encoder.json", "vocab.bpe"},
+                                                             {"vocab.json", "merges.txt"}};
+
+// Refuses half of a vocabulary.
+void require_no_half(const fs::path& file) {
+  for (const auto& [numbers, merges] : kTwoFiles) {
+    if (file.filename() != numbers && file.filename() != merges) continue;
+    throw Error(ExitCode::kUsage, "--vocabulary " + file.string() + " is one of two files, " + numbers + " and " +
+                                      merges + ": name the folder that has both");
+  }
+}
+
 std::unique_ptr<Vocabulary> open_two_files(const fs::path& numbers, const fs::path& merges) {
   if (numbers.filename() == "vocab.json") require_gpt2_files(numbers.parent_path());  // only GPT-2 has encoder.json
   const std::string first = read_vocabulary_file(numbers), second = read_vocabulary_file(merges);
@@ -122,10 +134,12 @@ std::unique_ptr<Vocabulary> open_vocabulary(const std::string& choice) {
     throw Error(ExitCode::kInputMissing, "--vocabulary " + choice + ": no such file or folder; expected bytes, a " +
                                              "tokenizer.json, or a folder with encoder.json and vocab.bpe");
   }
-  if (!fs::is_directory(place, error)) return open_tokenizer_json(place);
+  if (!fs::is_directory(place, error)) {
+    require_no_half(place);
+    return open_tokenizer_json(place);
+  }
   if (fs::exists(place / "tokenizer.json", error)) return open_tokenizer_json(place / "tokenizer.json");
-  for (const auto& [numbers, merges] :
-       {std::pair("encoder.json", "vocab.bpe"), std::pair("vocab.json", "merges.txt")}) {
+  for (const auto& [numbers, merges] : kTwoFiles) {
     if (fs::exists(place / numbers, error) && fs::exists(place / merges, error))
       return open_two_files(place / numbers, place / merges);
   }

@@ -220,6 +220,14 @@ TEST_F(Vocabularies, that_are_files_of_other_kinds_are_refused_by_name) {
   expect_refusal(refused(), ExitCode::kBadData, {"vocab.bpe", "it is a git-lfs pointer", "run git lfs pull"});
 }
 
+TEST_F(Vocabularies, of_two_files_are_named_by_their_folder) {
+  write_gpt2(numbers_json(kMore), kMerges);
+  for (const char* name : {"encoder.json", "vocab.bpe", "vocab.json", "merges.txt"}) {
+    write_text(place() / name, "a b\n");
+    expect_refusal(refused(name), ExitCode::kUsage, {name, "is one of two files", "name the folder that has both"});
+  }
+}
+
 TEST_F(Vocabularies, may_have_merges_behind_a_byte_order_mark) {
   for (const char* merges : {kMerges, "a b\nb c\nab c\na a\n"}) {
     write_gpt2("\xef\xbb\xbf" + numbers_json(kMore), std::string("\xef\xbb\xbf") + merges);
