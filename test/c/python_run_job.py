@@ -1,5 +1,7 @@
 """Trains a small PyTorch model by two methods, and records both runs in a directory: python_run_job.py DIRECTORY"""
+import json
 import math
+import os
 import pathlib
 import sys
 import warnings
@@ -164,6 +166,24 @@ def leave(directory):
             refuse(lambda: run.step(loss=1.0), 64, "this run is closed")
 
 
+def change_folder(directory):
+    """A relative path holds although the program goes elsewhere before the run ends. The metric has the name of a loss."""
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    here = os.getcwd()
+    os.chdir(directory.parent)
+    with eave.Averager(model, optimizer) as averager, \
+            eave.Run(directory.name, averager, metric="validation_loss", better="lower") as run:
+        os.chdir(here)
+        model(torch.ones(BATCH, 4)).square().mean().backward()
+        averager.step()
+        with averager.consensus():
+            refuse(lambda: run.evaluate(validation_loss=10**400), 64, "run.evaluate: validation_loss: expected a number")
+            run.evaluate(loss=0.5, validation_loss=0.25)
+    evaluation = json.loads((directory / "summary.json").read_text(encoding="utf-8"))
+    assert evaluation["test_score"] == 0.25, evaluation
+
+
 def main():
     warnings.filterwarnings("error", message="Converting a tensor with requires_grad")
     torch.manual_seed(SEED)
@@ -196,6 +216,7 @@ def main():
     join_unequally(pathlib.Path(sys.argv[1]) / "unequal")
     fail_in_lines(pathlib.Path(sys.argv[1]) / "lines")
     load_while_recorded(pathlib.Path(sys.argv[1]) / "loaded")
+    change_folder(pathlib.Path(sys.argv[1]).resolve() / "elsewhere")
     leave(pathlib.Path(sys.argv[1]) / "left")
 
 

@@ -276,7 +276,7 @@ def number_in(call: str, value: Any) -> float:
     try:
         if getattr(value, "numel", lambda: 1)() == 1:
             return float(value.detach() if hasattr(value, "detach") else value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     raise Error(USAGE, f"{call}: expected a number, found {' '.join(str(value)[:60].split())!r}")
 

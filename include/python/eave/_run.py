@@ -152,7 +152,7 @@ class Run:
     def _validation_in(self, scores: Mapping[str, float]) -> Optional[ctypes.Array[ctypes.c_double]]:
         if f"validation_{self._metric}" in scores:
             return (ctypes.c_double * 2)(*self._numbers_in(scores.get("validation_loss"), scores, "validation_"))
-        if "validation_loss" in scores:
+        if "validation_loss" in scores and self._metric != "validation_loss":
             raise Error(USAGE, f"run.evaluate: validation_loss without validation_{self._metric}, by which reports choose: "
                                "give both")
         return None
@@ -202,13 +202,15 @@ class Run:
 
 
 def _directory(run_dir: Union[str, "os.PathLike[str]", None]) -> str:
-    """Collective. Rank 0's path; under `eave compare --program` the one that compare gives."""
+    """Collective. Rank 0's path; under `eave compare --program` the one that compare gives. It is absolute, because the
+    program may change its working directory before the run ends."""
     try:
         named = os.fsdecode(run_dir) if run_dir is not None else ""
         named.encode()
     except (TypeError, UnicodeEncodeError):
         raise Error(USAGE, f"eave.Run: run_dir={ascii(str(run_dir)[:40])[1:-1]}; expected a path in UTF-8") from None
-    path = text_of_first_rank(directory_of_run(named))
+    given = directory_of_run(named)
+    path = text_of_first_rank(given and os.path.abspath(given))
     if not path:
         raise Error(USAGE, 'eave.Run: give a run directory, such as eave.Run("runs/a", averager)', is_shared=True)
     return path
