@@ -1,14 +1,17 @@
 """Rows of pytorch_matrix_job.py about what people do unusually: it works, or all ranks get one message."""
 import contextlib
+import copy
+import io
 import math
 import os
+import pickle
 import types
 import warnings
 from unittest import mock
 
 from pytorch_cases import (all_ranks_of_gloo, eave, folder_of_all_ranks, is_same_everywhere, open_averager, refused, run_cases,
                            torch)
-from pytorch_models import LOCAL, batch, loss_of, network, take_steps
+from pytorch_models import LOCAL, batch, is_close, loss_of, network, take_steps, train_alone
 
 EVERY = (("allreduce", {}), ("easgd", {"tau": 1}), LOCAL)
 
@@ -240,6 +243,37 @@ def hold_tensors_without_memory_of_their_own_are_refused_by_name():
             spread = torch.distributed.tensor.distribute_tensor(torch.ones(4, 4), mesh)
             model[0].base = torch.nn.Parameter(spread, requires_grad=False)
             refused_by_all("'0.base' is neither trained nor a dense tensor with values (DTensor on cpu)", lambda: make(model))
+
+
+def hold_an_averager_is_refused_a_copy():
+    model = network()
+    optimizer, averager = make(model)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps, lambda each: torch.save({"a": each}, io.BytesIO())):
+        refused("Averager belongs to this process, so it cannot be copied or pickled", lambda: copied(averager))
+    take_steps(model, optimizer, averager)
+
+
+def hold_a_scripted_model_is_refused_by_name_and_a_traced_one_trains():
+    warnings.filterwarnings("ignore", message="`torch.jit")  # it is deprecated
+    refused_by_all("the model is from torch.jit.script, whose modules take no hooks", lambda: make(torch.jit.script(network())))
+    refused_by_all("'1' is from torch.jit.script",
+                   lambda: make(torch.nn.Sequential(torch.nn.Linear(4, 6), torch.jit.script(torch.nn.Linear(6, 3)))))
+    alone, model = network(0), torch.jit.trace(network(), batch(0))
+    train_alone(alone, torch.optim.SGD(alone.parameters(), lr=0.1))
+    optimizer, averager = make(model)
+    take_steps(model, optimizer, averager)
+    assert is_close(model, alone)
+
+
+def hold_an_averager_within_inference_mode_is_refused():
+    model = network()
+    with torch.inference_mode():
+        refused_by_all("Averager within torch.inference_mode()", lambda: make(model))
+    optimizer, averager = make(model, LOCAL[0], **LOCAL[1])
+    take_steps(model, optimizer, averager)
+    with torch.inference_mode(), averager.consensus():
+        assert is_same_everywhere(model.parameters())
+    take_steps(model, optimizer, averager)
 
 
 def hold_a_state_of_another_model_or_optimizer_is_refused():

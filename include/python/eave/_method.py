@@ -232,6 +232,11 @@ class Method:
         """What must stay in memory as long as an exchange may be under way."""
         return None
 
+    def __reduce_ex__(self, _: Any) -> Any:
+        """copy.copy, copy.deepcopy, pickle and torch.save call it."""
+        raise Error(USAGE, f"{type(self).__name__} belongs to this process, so it cannot be copied or pickled: copy the model "
+                           "and the optimizer alone; averager.state_dict() is for torch.save")
+
     def __enter__(self: Self) -> Self:
         self._refuse_closed("with")
         return self

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from itertools import chain
-from operator import is_
+from operator import is_, methodcaller
 from typing import TYPE_CHECKING, Any, Callable
 
 if TYPE_CHECKING:
     import torch
+
+_VALUES = methodcaller("values")  # a module of torch.jit.script has no dict but an object like one
 
 
 class Structure:
@@ -26,7 +28,7 @@ class Structure:
                         if _is_parameter(each) and not self._holds(each)]
 
     def _list_modules(self) -> list[Any]:
-        return list(chain.from_iterable(map(dict.values, self._dictionaries)))
+        return list(chain.from_iterable(map(_VALUES, self._dictionaries)))
 
     def _list_optimizer(self) -> list[Any]:
         return list(chain.from_iterable(group["params"] for group in self._optimizer.param_groups))

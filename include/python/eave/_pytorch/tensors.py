@@ -41,6 +41,9 @@ def _refuse(name: str, tensor: torch.Tensor, why: str) -> NoReturn:
 def require_fit(model: torch.nn.Module, trained: Trained) -> None:
     """Raises an Error that names the first parameter that cannot become a part of one vector."""
     import torch
+    if torch.is_inference_mode_enabled():
+        raise Error(USAGE, "Averager within torch.inference_mode(), where no tensor can be made that is trained: make it "
+                           "outside of that")
     for name, each in trained:
         if torch.nn.parameter.is_lazy(each):
             raise Error(USAGE, f"parameter '{name}' has no shape yet: run a batch through the model before")

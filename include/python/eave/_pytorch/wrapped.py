@@ -35,8 +35,8 @@ def refuse_other_kinds(model: object, optimizer: object) -> None:
 
 
 def refuse_wrapped(model: torch.nn.Module) -> None:
-    """Raises an Error if the model is sharded, if DistributedDataParallel averages it over all ranks, or if it has a
-    SyncBatchNorm that would silently compute as BatchNorm does."""
+    """Raises an Error if the model is sharded, if DistributedDataParallel averages it over all ranks, if it has a
+    SyncBatchNorm that would silently compute as BatchNorm does, or a module that takes no hooks."""
     for name, module in model.named_modules():
         kinds = _kinds(module)
         for kind in ("FullyShardedDataParallel", "FSDPModule"):
@@ -45,6 +45,9 @@ def refuse_wrapped(model: torch.nn.Module) -> None:
                                    "Averager the model without it; if it does not fit into one GPU, eave cannot train it")
         if "DistributedDataParallel" in kinds:
             _refuse_group(module)
+        if "RecursiveScriptModule" in kinds:
+            raise Error(USAGE, f"{repr(name) if name else 'the model'} is from torch.jit.script, whose modules take no hooks: "
+                               "give the Averager the model without it; torch.compile and torch.jit.trace work")
         if "SyncBatchNorm" in kinds:
             _refuse_lonely(name)
 
