@@ -10,6 +10,7 @@ import os
 import pickle
 import threading
 import time
+from unittest import mock
 
 from pytorch_cases import all_ranks_of_gloo, eave, is_same_everywhere, open_averager, refused, run_cases, torch
 
@@ -265,6 +266,29 @@ def hold_another_thread_may_train():
     thread.join()
     assert not failures, failures
     assert is_same_everywhere(model.parameters())
+
+
+def hold_a_step_while_another_thread_is_within_a_call_is_refused():
+    model, optimizer, averager = make()
+    library, refusals = eave._library.job.library, []
+    sum_of_library = library.eave_sum
+
+    def begin():
+        try:
+            averager.begin_step()
+        except eave.Error as error:
+            refusals.append(str(error))
+
+    def sum_slowly(*arguments):
+        thread = threading.Thread(target=begin)
+        thread.start()
+        thread.join()
+        return sum_of_library(*arguments)
+
+    with mock.patch.object(library, "eave_sum", sum_slowly):
+        eave.sum_over_ranks([1.0])
+    assert len(refusals) == 1 and "let one thread make all calls" in refusals[0], refusals
+    take_steps(model, optimizer, averager)
 
 
 class OfComplexNumbers(torch.nn.Module):

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import os
 import pathlib
+import threading
 from typing import Any, Callable, Iterator, Optional
 
 from . import _mpi
@@ -30,6 +31,7 @@ class _Job:
     is_left_by_exit = False                     # SystemExit has left the block of an averager
     why_alone = ""                              # what this rank does by itself now, so that it may not call the others
     hand_over_all: Optional[Callable[[], None]] = None  # to be called before a collective call of a step; see Overlap
+    caller = 0                                  # the thread that is within a collective call; 0: none
     is_broken = False                           # a call has failed in such a way that the job cannot go on
 
 
@@ -38,6 +40,7 @@ job = _Job()
 # Functions that only concern this rank, of those that may be called between backward() and step().
 _ALONE = frozenset(("gradients_ready", "spent_by", "look_ahead", "change_rate", "shuffle", "leave_on", "run_loss", "run_fail",
                     "run_check"))
+_BEGIN = frozenset(("begin_step", "begin_joined_step"))
 
 
 def prefixes() -> list[pathlib.Path]:
@@ -137,9 +140,26 @@ def call(name: str, *arguments: Any) -> None:
                            "of eave, or not at all; the end of the program does the same")
     if job.hand_over_all and name not in _ALONE:
         job.hand_over_all()
-    code = getattr(job.library, "eave_" + name)(*arguments)
+    code = _code_of(name, arguments)
     if code != 0:
         job.is_broken = job.is_broken or code not in (USAGE, CONFIGURATION)
         options = arguments[0].decode() if name == "open" else ""
         message = in_words_of_python(job.library.eave_error().decode(), options)
         raise Error(code, message, job.library.eave_error_is_shared() != 0)
+
+
+def _code_of(name: str, arguments: tuple[Any, ...]) -> int:
+    """Calls eave_NAME. Raises an Error if two threads train at a time: each rank would order their calls in its own way, and
+    the values of one averager would be averaged with those of another."""
+    function = getattr(job.library, "eave_" + name)
+    if name in _ALONE:
+        return int(function(*arguments))
+    thread = threading.get_ident()
+    if name in _BEGIN and job.caller not in (0, thread):
+        raise Error(USAGE, f"{name}: another thread of this rank is within a call of eave: let one thread make all calls, "
+                           "because ranks must make them in the same order")
+    job.caller = thread
+    try:
+        return int(function(*arguments))
+    finally:
+        job.caller = 0
