@@ -1,6 +1,7 @@
 #include "guard/watchdog.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -20,6 +21,25 @@ constexpr double kTurnsOfPairs = 4;
 // Seconds in which all ranks write their calls, before the first process ends.
 constexpr double kLastWords = 0.25;
 constexpr double kMostForFiles = 5;  // further seconds for a slow file server
+// A line stands before those that other ranks print later, unless it takes longer.
+constexpr std::chrono::seconds kMostForLine{1};
+
+using Done = std::shared_ptr<const std::atomic<bool>>;
+
+// Does work that a hung file server may hold up, in a thread of its own. Returns a flag that is set when it is done;
+// nullptr: no thread or no memory is left.
+Done start_apart(std::function<void()> work) noexcept try {
+  auto is_done = std::make_shared<std::atomic<bool>>(false);
+  std::thread([work = std::move(work), is_done] {
+    work();
+    *is_done = true;
+  }).detach();
+  return is_done;
+} catch (...) {
+  return nullptr;
+}
+
+bool lasts(const Done& is_done) { return is_done && !*is_done; }
 
 Call call_in(const ControlMessage& message) {
   const auto& [sequence, collective, verb, bytes, root, history, on_device] = message.numbers;
@@ -100,7 +120,7 @@ std::optional<Call> Watchdog::under_way() const {
 void Watchdog::settle() {
   if (has_warned_) {
     const std::string who = warned_of_.empty() ? "" : name_ranks(warned_of_, settings_.hosts) + " answered again, ";
-    settings_.say("eave: warning: " + who + "the run goes on after " + seconds_text(stood_still_));
+    say("eave: warning: " + who + "the run goes on after " + seconds_text(stood_still_));
   }
   if (since_asked_ >= 0) peers_.forget();
   lasted_ = stood_still_ = 0;
@@ -195,8 +215,8 @@ bool Watchdog::must_end() const { return peers_.standstill() >= limit(); }
 
 void Watchdog::warn() {
   warned_of_ = peers_.silent_for(limit() / 16);
-  settings_.say("eave: warning: " + describe_wait(peers_, warned_of_, *call_, lasted_, settings_.hosts) + " (" +
-                limit_here().name + ")");
+  say("eave: warning: " + describe_wait(peers_, warned_of_, *call_, lasted_, settings_.hosts) + " (" +
+      limit_here().name + ")");
   is_warned_ = has_warned_ = true;
   tell(kWarned, 0);
 }
@@ -211,32 +231,37 @@ void Watchdog::end(ExitCode code, const std::string& message) {
   end_ = End{code, message, message.empty() ? kLastWords : wait, message.empty()};
 }
 
-// Writes the file in a thread of its own: a file server that hangs may be what ends the job, and must not keep the
-// process from saying so, or from ending.
+// If the line before still hangs, this one hangs too, so nobody waits for it here.
+void Watchdog::say(const std::string& line) noexcept {
+  const bool waits = !lasts(is_said_);
+  is_said_ = start_apart([line, say = settings_.say] { say(line); });
+  if (!is_said_) return settings_.say(line);
+  const auto end = std::chrono::steady_clock::now() + kMostForLine;
+  while (waits && lasts(is_said_) && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+// A file server that hangs may be what ends the job, and must not keep the process from saying so, or from ending.
 void Watchdog::save_calls(const std::string& reason) noexcept try {
   if (settings_.directory.empty()) return;
   const int rank = peers_.rank();
   std::string json = calls_as_json(calls_, rank, settings_.hosts[static_cast<std::size_t>(rank)], reason);
-  auto is_done = std::make_shared<std::atomic<bool>>(false);
-  std::thread([directory = settings_.directory, rank, json = std::move(json), files = settings_.files, is_done] {
+  is_saved_ = start_apart([directory = settings_.directory, rank, json = std::move(json), files = settings_.files] {
     write_calls(directory, rank, json, *files);
-    *is_done = true;
-  }).detach();
-  is_saved_ = std::move(is_done);
-} catch (...) {  // no thread or no memory is left
+  });
+} catch (...) {  // no memory is left
 }
 
 void Watchdog::go_on_ending(double seconds) {
   end_->seconds -= seconds;
   if (end_->seconds > 0) return;
   if (end_->is_told) {
-    const bool is_saving = is_saved_ && !*is_saved_;
-    if (is_saving && end_->seconds > -kMostForFiles) return;
+    if ((lasts(is_saved_) || lasts(is_said_)) && end_->seconds > -kMostForFiles) return;
     return settings_.leave(end_->code);
   }
   const std::string& where = settings_.directory;
-  settings_.say("eave: " + end_->message +
-                (where.empty() ? "" : ". The last calls of each rank are in " + where + "/calls-rank-*.json"));
+  say("eave: " + end_->message +
+      (where.empty() ? "" : ". The last calls of each rank are in " + where + "/calls-rank-*.json"));
   tell(kEnd, static_cast<std::int64_t>(end_->code));
   end_->is_told = true;
   end_->seconds = kLastWords;

@@ -35,7 +35,8 @@ struct WatchdogSettings {
   // The job's directory, for the files of calls; "": they are not written.
   std::string directory = {};
   FileCalls* files = &system_file_calls();  // not owned
-  // `say` prints a line for the whole job. `leave` ends this process at once.
+  // `say` prints a line for the whole job. It may hang, as where standard error is a file on a server that hangs, so it
+  // runs in a thread of its own and may return after the watchdog has ended. `leave` ends this process at once.
   std::function<void(const std::string&)> say;
   std::function<void(ExitCode)> leave;
 };
@@ -48,7 +49,7 @@ struct WatchdogSettings {
 //     at any time: if two ranks are in different calls where all must meet, the job ends with 70.
 // If several ranks have something to print, the lowest prints: each waits for its turn, and stays silent if a lower
 // rank has printed. Before the end, each rank writes its last calls to a file, and gives a slow file server 5 s for
-// that.
+// that, and for the message.
 class Watchdog final : public GuardTask {
  public:
   // Everything passed by reference outlives this. It also watches the calls of a device that `rank_progress` shows.
@@ -84,6 +85,7 @@ class Watchdog final : public GuardTask {
   double turn() const;  // seconds that this rank lets lower ranks print first
   std::optional<Call> under_way() const;
   void settle();
+  void say(const std::string& line) noexcept;
   void save_calls(const std::string& reason) noexcept;
   void ask(const std::optional<Call>& about);
   void compare(int from, const ControlMessage& theirs);
@@ -113,7 +115,8 @@ class Watchdog final : public GuardTask {
   int leaving_ = 0;                   // how many other ranks leave
   std::set<int> last_compared_with_;  // for a rank that leaves: the ranks that wait for it
   std::optional<End> end_;
-  std::shared_ptr<const std::atomic<bool>> is_saved_;  // set by the thread that writes the calls; nullptr: none does
+  // Set by the threads that write the calls and the last line; nullptr: no such thread.
+  std::shared_ptr<const std::atomic<bool>> is_saved_, is_said_;
 };
 
 }  // namespace eave

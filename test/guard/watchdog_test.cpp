@@ -83,6 +83,24 @@ TEST(Watchdog, ends_the_job_also_if_a_file_server_hangs) {
   files.wait_for_return();
 }
 
+TEST(Watchdog, ends_the_job_also_if_standard_error_hangs) {
+  static std::counting_semaphore<> answers{0}, returned{0};  // the threads of watchdogs may outlive the test
+  const auto hang = [](const std::string&) {
+    answers.try_acquire_for(std::chrono::seconds(20));
+    returned.release();
+  };
+  World world(2, 100, "", system_file_calls(), hang);
+  world.begin(0, {});
+  world.freeze(1);
+  const auto start = std::chrono::steady_clock::now();
+  world.pass(108);
+  EXPECT_EQ(world.left(0), 69);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  answers.release(2);  // the warning and the reason
+  returned.acquire();
+  returned.acquire();
+}
+
 TEST(Watchdog, gives_a_slow_file_server_some_seconds_for_the_calls) {
   const TemporaryDirectory directory;
   static HungFiles files;

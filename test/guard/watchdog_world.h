@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -21,7 +22,7 @@ namespace eave {
 class World {
  public:
   explicit World(int size, double limit = 100, const std::string& directory = "",
-                 FileCalls& files = system_file_calls()) {
+                 FileCalls& files = system_file_calls(), const std::function<void(const std::string&)>& say = {}) {
     WatchdogSettings settings;
     settings.directory = directory;
     settings.files = &files;
@@ -30,7 +31,7 @@ class World {
     for (int rank = 0; rank < size; ++rank) settings.hosts.push_back(std::string(1, static_cast<char>('a' + rank)));
     for (int rank = 0; rank < size; ++rank) ranks_.push_back(std::make_unique<Rank>(rank, size, *this));
     for (auto& each : ranks_) {
-      settings.say = [this](const std::string& line) { said_.push_back(line); };
+      settings.say = say ? say : [this](const std::string& line) { said_.push_back(line); };
       settings.leave = [&each](ExitCode code) { each->left = static_cast<int>(code); };
       each->watchdog = std::make_unique<Watchdog>(*each, each->calls, each->rank_progress, each->rank, settings);
     }
