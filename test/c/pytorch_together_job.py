@@ -290,12 +290,12 @@ def hold_replicas_that_drift_apart_are_named_after_so_many_steps():
     except eave.Error as error:
         assert error.code == 70 and error.is_shared and "rank 1 on" in str(error) or eave.size() == 2, error
     eave._library.job.is_broken = False  # no operation is in flight here
-    from eave import _averager
+    from eave._pytorch.leaving import open_averagers
     averager._handle = None  # it cannot be closed after this error
     averager._last_facts = ("", (0.0, 0, 0), 0)
     eave._library.job.open -= 1
     averager._let_go()
-    assert averager not in _averager._open
+    assert averager not in open_averagers
 
 
 def hold_configurations_that_differ_are_refused_with_both():

@@ -1,6 +1,7 @@
 """When an Averager raises Leaving: before the next step, when the program has ended the last one."""
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Collection, Iterable, Optional
 
 from .. import _leaving
@@ -106,3 +107,7 @@ class Departure:
         if self._place:
             self._place.go_back(has_computed)
         _leaving.leave(self._averagers)
+
+
+open_averagers: weakref.WeakSet[Averager] = weakref.WeakSet()  # those that are not closed
+departure = Departure(open_averagers)
