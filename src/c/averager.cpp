@@ -8,7 +8,6 @@
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "c/job_guard.h"
-#include "c/shared_service.h"
 #include "c/stderr_message.h"
 #include "communicator/support/compression.h"
 #include "eave/agreement.h"
@@ -194,6 +193,7 @@ void Averager::look_ahead(Ahead ahead) {
 
 void Averager::begin_step(std::int64_t samples, std::int64_t samples_everywhere, double learning_rate) {
   refuse_step(samples, samples_everywhere, learning_rate);
+  tell_first_step();
   is_counted_ = true;
   const bool is_even = samples == 0 && samples_everywhere == 0;
   begin({.samples = samples, .samples_everywhere = samples_everywhere, .learning_rate = learning_rate},
@@ -238,6 +238,7 @@ bool Averager::begin_joined_step(std::int64_t samples, std::span<double> numbers
   const bool is_collective = is_collective_with(samples);
   if (is_collective) sample_count_->start(samples, leaves, numbers);
   if (!is_collective) {
+    tell_first_step();
     begin_alone(samples, numbers[0]);
     return true;
   }
@@ -260,6 +261,35 @@ void Averager::begin_alone(std::int64_t samples, double learning_rate) {
          .samples_everywhere = std::max<std::int64_t>(samples, 1) * workers_,
          .learning_rate = learning_rate},
         CountedSamples::kOfThisRank);
+}
+
+std::optional<std::int64_t> Averager::awaited() const {
+  if (!serving_ || has_begun_ || needs_equal_steps()) return std::nullopt;
+  return serving_->number();
+}
+
+// The first step's side of meet_first_step.
+void Averager::tell_first_step() {
+  if (!awaited()) return;
+  const std::string mine = std::to_string(*awaited());
+  for (const std::string& begun : serving_->all_gather(mine))
+    if (!begun.empty() && begun != mine)
+      throw Error(ExitCode::kPeerLost,
+                  "the ranks are out of step: each takes its first step with another averager; let averagers take "
+                  "their first steps in the same order on all ranks");
+}
+
+bool Averager::meet_first_step(Transport& transport, const std::vector<Averager*>& averagers) {
+  const std::vector<std::string> begun = transport.all_gather("");
+  for (Averager* averager : averagers) {
+    const std::optional<std::int64_t> number = averager->awaited();
+    if (!number || std::ranges::find(begun, std::to_string(*number)) == begun.end()) continue;
+    averager->begin_alone(0, averager->options_.values.real("lr"));
+    averager->before_update(0);
+    averager->after_update();
+    return true;
+  }
+  return false;
 }
 
 void Averager::judge_gradients(bool is_finite, const std::string& where) {

@@ -16,6 +16,7 @@
 #include "c/finite_gate.h"
 #include "c/gpu_link.h"
 #include "c/sample_count.h"
+#include "c/shared_service.h"
 #include "c/state/averager_state.h"
 #include "c/state/save_lock.h"
 #include "c/step_observer.h"
@@ -107,8 +108,13 @@ class Averager {
   bool wants_loss() const { return communicator_->wants_loss(); }
   // Whether all ranks must take the same number of steps, because a rank that takes fewer would keep others waiting.
   bool needs_equal_steps() const;
-  // Whether the next step is the first one, in which all ranks begin to answer requests.
-  bool begins_to_serve() const { return serving_ && !has_begun_; }
+  // Set before this rank's first step if ranks take steps independently: the number of this averager, the same on all
+  // ranks. All ranks begin to answer requests when one of them takes its first step, and some may never take one. So
+  // that step, and each call of the session before it, is a meeting.
+  std::optional<std::int64_t> awaited() const;
+  // The meeting of a rank that takes no step now. If another rank takes the first step of one of these averagers, so
+  // does this rank, with weight 0; such a step counts as none. Returns whether that was so.
+  static bool meet_first_step(Transport& transport, const std::vector<Averager*>& averagers);
   // The option limit-step: how long a rank waits for another. nullopt: unchanged.
   std::optional<std::string> limit() const;
   std::size_t size() const { return replica_.parameters.size(); }
@@ -139,6 +145,7 @@ class Averager {
   void enter(Stage from, Stage to, const char* call);
   void begin(const Step& step, CountedSamples counted);
   void begin_alone(std::int64_t samples, double learning_rate);
+  void tell_first_step();
   bool joins_each_step() const;
   std::string plugin_name() const { return options_.plugin ? name_of(*options_.plugin) : ""; }
   bool has_other_end() const;
@@ -200,10 +207,10 @@ class Averager {
   double distance_from(ConstSlice center);
 
   AveragerOptions options_;
-  std::unique_ptr<Device> gpu_;           // nullptr: all values are in host memory
-  std::unique_ptr<Transport> nccl_;       // nullptr: uses the session's transport
-  std::unique_ptr<Transport> serving_;    // nullptr: the method sends no requests
-  std::unique_ptr<Transport> borrowing_;  // nullptr: nobody keeps lent arrays for the next averager
+  std::unique_ptr<Device> gpu_;                // nullptr: all values are in host memory
+  std::unique_ptr<Transport> nccl_;            // nullptr: uses the session's transport
+  std::unique_ptr<ServingTransport> serving_;  // nullptr: the method sends no requests
+  std::unique_ptr<Transport> borrowing_;       // nullptr: nobody keeps lent arrays for the next averager
   std::unique_ptr<CountingTransport> counting_;
   std::optional<Attachment> attachment_;
   ReplicaView replica_;

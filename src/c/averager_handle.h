@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "c/averager.h"
 #include "c/call_watch.h"
@@ -20,28 +21,33 @@ namespace eave {
 
 // The handles that a program has from the library and may still use. Any thread may call it. It cannot tell a handle
 // that was freed from a later one at the same address.
+template <class Handle>
 class OpenHandles {
  public:
-  void add(const void* handle) {
+  void add(Handle* handle) {
     const std::lock_guard lock(mutex_);
     open_.insert(handle);
   }
-  void remove(const void* handle) {
+  void remove(Handle* handle) {
     const std::lock_guard lock(mutex_);
     open_.erase(handle);
   }
-  bool contains(const void* handle) const {
+  bool contains(const Handle* handle) const {
     const std::lock_guard lock(mutex_);
-    return open_.contains(handle);
+    return open_.contains(const_cast<Handle*>(handle));
   }
   std::int64_t count() const {
     const std::lock_guard lock(mutex_);
     return std::ssize(open_);
   }
+  std::vector<Handle*> all() const {
+    const std::lock_guard lock(mutex_);
+    return {open_.begin(), open_.end()};
+  }
 
  private:
   mutable std::mutex mutex_;
-  std::set<const void*> open_;
+  std::set<Handle*> open_;
 };
 
 // Whether a process can end with this code and have failed.

@@ -45,6 +45,8 @@ std::string describe(const InterfaceCall& call) {
       return "closes its run";
     case InterfaceCall::Function::kMean:
       return "asks for the mean of the workers";
+    case InterfaceCall::Function::kBegin:
+      return call.step > 0 ? "is in step " + step : "has taken no step yet";
     case InterfaceCall::Function::kStop:
       break;
   }

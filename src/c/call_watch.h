@@ -32,12 +32,14 @@ struct InterfaceCall {
     kRunEvaluate,
     kRunClose,
     kMean,
-    kState
+    kState,
+    kBegin
   };
   Function function = Function::kStep;
   std::int64_t step = 0;
   // Whether the call is numbered. Numbered calls come in the same order on all ranks. If a method lets ranks take steps
-  // independently, its steps are not numbered, but for the first one.
+  // independently, its steps are not numbered. Its first step is a numbered kBegin, which also ranks without a step
+  // take part in (Averager::tell_first_step).
   bool counts = true;
 };
 

@@ -43,17 +43,28 @@ int code_of(const std::function<void()>& call) {
 
 using Function = eave::InterfaceCall::Function;
 
-eave::OpenHandles open_averagers;
+eave::OpenHandles<eave_averager> open_averagers;
 
 void require_session() {
   if (!session)
     throw Error(ExitCode::kUsage, "call eave_start first; after eave_stop, a process cannot join a job again");
 }
 
+// The meetings of a rank whose next call is no step (Averager::meet_first_step).
+void meet_first_steps() {
+  std::vector<eave::Averager*> averagers;
+  for (eave_averager* each : open_averagers.all()) averagers.push_back(&each->averager);
+  const auto is_awaited = [](const eave::Averager* each) { return each->awaited().has_value(); };
+  for (bool has_met = true; has_met && std::ranges::any_of(averagers, is_awaited);)
+    session->run(eave::InterfaceCall{Function::kBegin, 0},
+                 [&](Transport& transport) { has_met = eave::Averager::meet_first_step(transport, averagers); });
+}
+
 // `call`: set if all ranks do this work in the same order.
 int in_session(const std::optional<eave::InterfaceCall>& call, const std::function<void(Transport&)>& work) {
   return code_of([&] {
     require_session();
+    if (call) meet_first_steps();
     session->run(call, work);
   });
 }
@@ -65,11 +76,15 @@ int in_session(Function function, const std::function<void(Transport&)>& work) {
 using AveragerWork = std::function<void(eave::Averager&)>;
 using CallOfAverager = std::function<std::optional<eave::InterfaceCall>(const eave::Averager&)>;
 
+enum class Meets { kNobody, kFirstSteps };
+
 // `here`: in this thread, not in the session's, unless the averager is on a GPU.
-int in_session(const CallOfAverager& call_of, eave_averager* averager, const AveragerWork& work, bool here = false) {
+int in_session(const CallOfAverager& call_of, eave_averager* averager, const AveragerWork& work, Meets meets,
+               bool here = false) {
   return code_of([&] {
     require_session();
     eave::require_open(averager);
+    if (meets == Meets::kFirstSteps) meet_first_steps();
     eave::Averager& own = averager->averager;
     const std::optional<eave::InterfaceCall> call = call_of(own);
     const auto on_own = [&](Transport&) { work(own); };
@@ -81,16 +96,16 @@ int in_session(const CallOfAverager& call_of, eave_averager* averager, const Ave
 int in_session(Function function, eave_averager* averager, const AveragerWork& work) {
   const bool is_step = function == Function::kStep;
   const auto call_of = [&](const eave::Averager& own) -> std::optional<eave::InterfaceCall> {
-    return eave::InterfaceCall{function, own.steps() + (is_step ? 1 : 0),
-                               !is_step || own.needs_equal_steps() || own.begins_to_serve()};
+    if (is_step && own.awaited()) return eave::InterfaceCall{Function::kBegin, own.steps() + 1};
+    return eave::InterfaceCall{function, own.steps() + (is_step ? 1 : 0), !is_step || own.needs_equal_steps()};
   };
-  return in_session(call_of, averager, work, is_step);
+  return in_session(call_of, averager, work, is_step ? Meets::kNobody : Meets::kFirstSteps, is_step);
 }
 
 std::optional<eave::InterfaceCall> call_alone(const eave::Averager&) { return std::nullopt; }
 
 int on_one_rank(eave_averager* averager, const AveragerWork& work, bool here = false) {
-  return in_session(call_alone, averager, work, here);
+  return in_session(call_alone, averager, work, Meets::kNobody, here);
 }
 
 // Collective: copies rank 0's bytes to all ranks, in pieces of 4 MiB. `count` is the same on all ranks.
@@ -226,15 +241,17 @@ int eave_gradient_ready(eave_averager* averager, size_t first, size_t count) {
 
 int eave_begin_joined_step(eave_averager* averager, int64_t samples, double* numbers, size_t count, int* begins) {
   const auto call_of = [&](const eave::Averager& own) -> std::optional<eave::InterfaceCall> {
+    if (own.awaited()) return eave::InterfaceCall{Function::kBegin, own.steps() + 1};
     return eave::InterfaceCall{Function::kJoin, own.steps() + 1, own.is_collective_with(samples)};
   };
-  return in_session(call_of, averager, [&](eave::Averager& own) {
+  const auto begin = [&](eave::Averager& own) {
     require(numbers, "numbers");
     require(begins, "begins");
     bool leaves = session->leaving().is_leaving();
     *begins = own.begin_joined_step(samples, {numbers, count}, leaves) ? 1 : 0;
     if (*begins == 0 && leaves) session->leaving().leave();
-  });
+  };
+  return in_session(call_of, averager, begin, Meets::kNobody);
 }
 
 int eave_before_update(eave_averager* averager, double loss_sum, int* updates) {

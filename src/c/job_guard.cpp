@@ -20,11 +20,13 @@ namespace {
 constexpr Section kWithoutLimit = Section::kCheckpoint;
 constexpr double kMostPatience = 1;  // seconds of a call before the others are asked about it
 
-Section section_of(InterfaceCall::Function function) {
-  switch (function) {
+Section section_of(const InterfaceCall& call) {
+  switch (call.function) {
     case InterfaceCall::Function::kStep:
     case InterfaceCall::Function::kJoin:
       return Section::kStep;
+    case InterfaceCall::Function::kBegin:
+      return call.step > 0 ? Section::kStep : Section::kEvaluation;
     case InterfaceCall::Function::kOpen:
       return Section::kSetup;
     case InterfaceCall::Function::kStop:
@@ -73,7 +75,7 @@ JobGuard::JobGuard(Transport& transport, LeaveTask& leave, const WatchdogLimit& 
 }
 
 void JobGuard::enter(const InterfaceCall& call) {
-  rank_progress_.enter(section_of(call.function), call.step);
+  rank_progress_.enter(section_of(call), call.step);
   is_counted_ = calls_ && call.counts;
   if (is_counted_) calls_->enter(call);
 }

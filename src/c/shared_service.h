@@ -44,6 +44,8 @@ class ServingTransport final : public ForwardingTransport {
  public:
   ServingTransport(Transport& inner, Transport& ranks);
 
+  std::int64_t number() const { return number_; }  // of the averager in this job, the same on all ranks
+
   void serve(Service* service) override { shared_->serve(number_, service); }
   Pending request(std::span<const ServiceRequest> requests) override;
   void withdraw() noexcept override { shared_->withdraw(number_); }

@@ -164,6 +164,32 @@ TEST(UnequalSteps, let_all_ranks_meet_in_a_consensus_and_at_the_end) {
   }
 }
 
+// As the interface does before each call that is no step.
+void meet(QuadraticLoop& loop) { Averager::meet_first_step(loop.transport, {&loop.averager}); }
+
+TEST(UnequalSteps, of_a_rank_that_takes_none_let_all_ranks_meet) {
+  const Given often = {{"tau", "2"}};
+  const std::vector<std::pair<std::string, Given>> methods = {
+      {"easgd-async", often}, {"downpour", often}, {"mdownpour", {}}, {"adownpour", often}, {"mvadownpour", often}};
+  for (const auto& [name, given] : methods) {
+    for (const int idle : {0, 1}) {
+      on_ranks({"threads", 2}, [&, name = name, given = given](Transport& transport) {
+        QuadraticLoop loop(transport, averager_options(name, given));
+        meet(loop);
+        const std::vector<float> first = loop.consensus();
+        for (int step = 0; transport.rank() != idle && step < 5; ++step) loop.step();
+        if (transport.rank() == idle) meet(loop);
+        EXPECT_FALSE(loop.averager.awaited());
+        EXPECT_TRUE(same_on_all_ranks(transport, loop.consensus())) << name;
+        EXPECT_EQ(loop.averager.steps(), transport.rank() == idle ? 0 : 5);
+        EXPECT_NE(loop.consensus(), first) << name;
+        loop.averager.state("");
+        loop.averager.finish();
+      });
+    }
+  }
+}
+
 TEST(UnequalSteps, of_ranks_that_never_had_a_consensus_let_all_end) {
   for (const Given& given : {Given(), Given{{"average-at-end", "on"}}}) {
     on_ranks({"threads", 2}, [&](Transport& transport) {

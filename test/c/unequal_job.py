@@ -1,6 +1,7 @@
 """A rank of a job of two, of which the last leaves its loop in some WAY: unequal_job.py METHOD WAY
 
 Ways: fewer  the last rank takes fewer steps, then evaluates and closes as the first does
+      idle   it takes no step, then sums numbers, evaluates and closes as the first does
       early  it closes its averager after a few steps, and ends
       other  it sums numbers while the first asks for the consensus
       never  it takes no step, evaluates nothing, and does not end
@@ -27,7 +28,7 @@ def run(method, way):
     averager = eave.VectorAverager(x, g, name, lr=0.1, limit_step="1s", **options)
     if is_last and way == "never":
         time.sleep(100)
-    for step in range(FEWER if is_last and way in ("fewer", "early") else STEPS):
+    for step in range({"fewer": FEWER, "early": FEWER, "idle": 0}.get(way, STEPS) if is_last else STEPS):
         if is_last and step == FEWER and way == "silent":
             time.sleep(100)
         if is_last and step == FEWER and way == "raise":
@@ -39,6 +40,8 @@ def run(method, way):
             for k in range(COUNT):
                 x[k] -= 0.1 * g[k]
         averager.after_update()
+    if way == "idle":
+        assert eave.sum_over_ranks([1.0]) == [eave.size()]
     if is_last and way == "other":
         eave.sum_over_ranks([float(COUNT)])
     elif not (is_last and way == "early"):

@@ -20,7 +20,7 @@ void require_run(const void* pointer, const char* what) {
   if (!pointer) throw eave::Error(eave::ExitCode::kUsage, std::string(what) + " is a null pointer");
 }
 
-eave::OpenHandles open_runs;
+eave::OpenHandles<eave_run> open_runs;
 
 eave::RunRecorder& recorder_of(eave_run* run) {
   require_run(run, "run");
