@@ -5,6 +5,7 @@
     pytorch_together_job.py silent       the last rank stops in the middle of its steps
 """
 import json
+import math
 import os
 import signal
 import sys
@@ -145,6 +146,30 @@ def hold_a_scaler_alone_steps_in_join():
                 else:
                     averager.step()
         assert is_same_everywhere(model.parameters())
+        trained.append([each.detach().clone() for each in model.parameters()])
+        averager.close()
+    assert all(torch.equal(*pair) for pair in zip(*trained))
+
+
+def hold_scales_that_have_parted_in_join_change_no_step():
+    """A step that is left out lowers the scale of ranks with data only. The next join() trains as without a scaler."""
+    trained = []
+    for scaler in (None, torch.amp.GradScaler("cpu", init_scale=1024.0)):
+        model, optimizer, averager = make()
+        for bad in (6, None):
+            with averager.join():
+                for step in range(batches_of(eave.rank())):
+                    optimizer.zero_grad()
+                    loss = loss_of(model, eave.rank(), step) * (math.inf if step == bad else 1)
+                    (scaler.scale(loss) if scaler else loss).backward()
+                    if scaler:
+                        scaler.step(averager)
+                        scaler.update()
+                    else:
+                        averager.step()
+            if scaler:
+                assert scaler.get_scale() == (512.0 if batches_of(eave.rank()) > 6 else 1024.0), scaler.get_scale()
+        assert is_same_everywhere(model.parameters()) and averager.steps_left_out == 1
         trained.append([each.detach().clone() for each in model.parameters()])
         averager.close()
     assert all(torch.equal(*pair) for pair in zip(*trained))
