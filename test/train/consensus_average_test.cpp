@@ -67,6 +67,38 @@ TEST(ConsensusAverage, follows_the_consensus_of_every_method) {
   }
 }
 
+// The consensus after so many steps, as a run without an average ends with it.
+std::vector<float> consensus_after(Transport& transport, TrainingSetting setting, std::int64_t steps) {
+  setting.plan.steps = steps;
+  setting.ema_decay = 0;
+  Training training(transport, setting);
+  training.run();
+  return training.center();
+}
+
+TEST(ConsensusAverage, of_every_method_is_that_of_the_ends_of_shorter_runs) {
+  constexpr double kDecay = 0.8;
+  for (const CommunicatorKind& kind : communicator_kinds()) {
+    on_ranks({"threads", kind.traits.only_one_rank ? 1 : 2}, [&](Transport& transport) {
+      TrainingSetting setting = setting_with(kind.name, transport.size());
+      setting.plan.steps = 10;
+      setting.ema_decay = kDecay;
+      setting.ema_every = 3;
+      Training training(transport, setting);
+      training.run();
+      const std::vector<float> average = training.average(), first = consensus_after(transport, setting, 1);
+      std::vector<double> expected(first.begin(), first.end());
+      for (const auto& [steps, since] : {std::pair(3, 2), std::pair(6, 3), std::pair(9, 3)}) {
+        const std::vector<float> now = consensus_after(transport, setting, steps);
+        const double kept = std::pow(kDecay, since);
+        for (std::size_t i = 0; i < now.size(); ++i) expected[i] = kept * expected[i] + (1 - kept) * now[i];
+      }
+      EXPECT_NE(average, training.center()) << kind.name;
+      for (std::size_t i = 0; i < average.size(); ++i) ASSERT_NEAR(average[i], expected[i], 1e-6) << kind.name;
+    });
+  }
+}
+
 TEST(ConsensusAverage, changes_no_bit_of_the_training) {
   for (const std::string method :
        {"allreduce", "easgd", "local-sgd", "bmuf", "diloco", "slowmo", "gossip", "none", "easgd-tree"}) {
