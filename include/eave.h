@@ -299,7 +299,8 @@ int eave_run_evaluate(eave_run* run, double loss, double score, const double* va
 /* Writes the end of the run and frees it. Returns EAVE_USAGE if the last step has not been evaluated. */
 int eave_run_close(eave_run* run);
 /* Not collective. Writes that the run has failed with this exit code, from 1 to 255, and frees it. With EAVE_LEFT it
- * writes no failure: the run may go on later. */
+ * writes no failure: the run may go on later. On another rank than 0 it is written if this rank calls eave_abort later:
+ * rank 0 then records this message before it ends. */
 int eave_run_fail(eave_run* run, int code, const char* message);
 /* Not collective, and needs no eave_start. Reads the record of a run as eave's own commands do. Returns 66 if no run is
  * in the directory, 65 if they would refuse it. */

@@ -40,6 +40,12 @@ class OpenHandles {
     const std::lock_guard lock(mutex_);
     return std::ssize(open_);
   }
+  // Until `visit` returns, no handle can be removed.
+  template <class Visit>
+  void visit_each(Visit visit) const {
+    const std::lock_guard lock(mutex_);
+    for (Handle* handle : open_) visit(*handle);
+  }
   std::vector<Handle*> all() const {
     const std::lock_guard lock(mutex_);
     return {open_.begin(), open_.end()};
@@ -58,6 +64,10 @@ inline bool is_code_of_failure(int code) { return code >= 1 && code <= 255; }
 int call_in_session(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work);
 // The same for work that needs no session.
 int call_here(const std::function<void()>& work);
+// Records this failure in the open runs of rank 0. Any thread may call it.
+void record_failure_of_other_rank(const Error& error);
+// As Session::note_failure, within a call in the session.
+void note_failure(const std::optional<Error>& error);
 // Throws Error(kUsage) if it is a null pointer, or if eave_close has freed it.
 void require_open(const eave_averager* averager);
 

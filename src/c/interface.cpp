@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/host.h"
 #include "base/options/number_text.h"
 #include "c/averager.h"
 #include "c/averager_handle.h"
@@ -150,6 +151,13 @@ void eave::require_open(const eave_averager* averager) {
   require(averager, "averager");
   if (!open_averagers.contains(averager))
     throw Error(ExitCode::kUsage, "this averager is closed; open a new one, on all ranks");
+}
+
+void eave::note_failure(const std::optional<Error>& error) {
+  if (session->rank() == 0) return;
+  if (!error) return session->note_failure({});
+  const std::string place = "rank " + std::to_string(session->rank()) + " on " + host_name() + ": ";
+  session->note_failure(Error(error->code(), place + error->what()));
 }
 
 int eave::call_here(const std::function<void()>& work) { return code_of(work); }

@@ -49,11 +49,14 @@ WatchdogLimit limit_from(const std::string& text, const std::string& source) {
   return {seconds, "limit-step=" + text};
 }
 
-JobGuard::JobGuard(Transport& transport, LeaveTask& leave, const WatchdogLimit& limit, std::int64_t generation) {
+JobGuard::JobGuard(Transport& transport, LeaveTask& leave, FailureReport* failures, const WatchdogLimit& limit,
+                   std::int64_t generation) {
   ControlChannel* const channel = transport.control();
   const CallRecord* const calls = transport.calls();
+  std::vector<GuardTask*> tasks = {&leave};
+  if (failures) tasks.push_back(failures);
   if (!channel || !calls) {
-    guard_.emplace(channel, std::vector<GuardTask*>{&leave});
+    guard_.emplace(channel, tasks);
     return;
   }
   const std::vector<std::string> hosts = transport.all_gather(host_name());
@@ -71,7 +74,8 @@ JobGuard::JobGuard(Transport& transport, LeaveTask& leave, const WatchdogLimit& 
   const double patience = limit.seconds > 0 ? std::min(kMostPatience, limit.seconds / 16) : kMostPatience;
   calls_.emplace(*channel, transport.rank(), hosts, patience, generation,
                  [this](ExitCode code, const std::string& message) { watchdog_->end(code, message); });
-  agree(transport, [&] { guard_.emplace(channel, std::vector<GuardTask*>{&leave, &*calls_, &*watchdog_}); });
+  tasks.insert(tasks.end(), {&*calls_, &*watchdog_});
+  agree(transport, [&] { guard_.emplace(channel, tasks); });
 }
 
 void JobGuard::enter(const InterfaceCall& call) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "c/call_watch.h"
+#include "c/run/failure_report.h"
 #include "eave/transport.h"
 #include "guard/guard.h"
 #include "guard/leave.h"
@@ -16,9 +17,11 @@ namespace eave {
 
 class JobGuard {
  public:
-  // Collective. `transport` is the bare transport. It and `leave` outlive this. If the transport has no control
-  // channel, nothing is watched. `generation`: how many guards this process had before.
-  JobGuard(Transport& transport, LeaveTask& leave, const WatchdogLimit& limit, std::int64_t generation);
+  // Collective. `transport` is the bare transport. It, `leave` and `failures` outlive this. If the transport has no
+  // control channel, nothing is watched. `generation`: how many guards this process had before. `failures`: nullptr
+  // without a control channel.
+  JobGuard(Transport& transport, LeaveTask& leave, FailureReport* failures, const WatchdogLimit& limit,
+           std::int64_t generation);
 
   // The calls of the GPU of the averager that was opened last.
   DeviceCalls& device_calls() { return rank_progress_.device_calls(); }

@@ -12,6 +12,7 @@
 #include "base/host.h"
 #include "base/options/spelling.h"
 #include "base/thread.h"
+#include "c/averager_handle.h"
 #include "eave/agreement.h"
 #include "eave/decorators.h"
 #include "eave/job.h"
@@ -110,7 +111,8 @@ void Session::attend(Transport& ranks) {
   MatchedTransport transport(ranks);
   leave_.emplace(transport.control(), transport.rank(), transport.size(), &asked_to_leave(), limit_.seconds);
   leaving_.emplace(leave_->gate());
-  guard_ = std::make_unique<JobGuard>(transport, *leave_, limit_, guards_++);
+  if (transport.control()) failures_.emplace(*transport.control(), transport.rank(), record_failure_of_other_rank);
+  guard_ = std::make_unique<JobGuard>(transport, *leave_, failures(), limit_, guards_++);
   transport_ = &transport;
   const int local_rank = find_local_rank(transport);
   std::unique_lock lock(mutex_);
@@ -209,13 +211,15 @@ void Session::set_limit(const WatchdogLimit& limit) {
   if (limit.seconds == limit_.seconds) return;
   limit_ = limit;
   guard_.reset();
-  guard_ = std::make_unique<JobGuard>(*transport_, *leave_, limit_, guards_++);
+  guard_ = std::make_unique<JobGuard>(*transport_, *leave_, failures(), limit_, guards_++);
   guard_->device_calls().show(device_calls_);
   if (call_) guard_->enter(*call_);
 }
 
 void Session::abort(ExitCode code) noexcept {
-  if (transport_ && size_ > 1) transport_->abort(code);
+  if (!transport_ || size_ == 1) return;
+  if (failures_ && noted_) failures_->tell(*noted_);
+  transport_->abort(code);
 }
 
 void Session::close() {

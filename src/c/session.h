@@ -39,6 +39,9 @@ class Session {
   void close();
   // Ends all ranks with this code. Not collective; any thread may call it. Returns only if this is the only rank.
   void abort(ExitCode code) noexcept;
+  // If this rank ends all ranks later, abort() tells rank 0 first that this failure was the reason. nullopt: it does
+  // not.
+  void note_failure(std::optional<Error> error) { noted_ = std::move(error); }
 
   // Called within `work`, on all ranks: sets how long a rank waits for another from now on.
   void set_limit(const WatchdogLimit& limit);
@@ -56,6 +59,7 @@ class Session {
 
  private:
   void attend(Transport& ranks);
+  FailureReport* failures() { return failures_ ? &*failures_ : nullptr; }
   void refuse_fork() const;
   void require_open() const;
   std::exception_ptr carry_out(MatchedTransport& transport, const std::function<void(Transport&)>& work);
@@ -69,7 +73,9 @@ class Session {
   std::int64_t guards_ = 0;  // made so far
   std::optional<LeaveTask> leave_;
   std::optional<StepsUntilLeaving> leaving_;
-  std::unique_ptr<JobGuard> guard_;  // used by the thread that works
+  std::optional<FailureReport> failures_;  // nullopt: there is no control channel
+  std::optional<Error> noted_;             // of this rank
+  std::unique_ptr<JobGuard> guard_;        // used by the thread that works
   MatchedTransport* transport_ = nullptr;
   std::exception_ptr failure_;  // what escaped the last work
   bool is_open_ = false, is_closing_ = false, has_ended_ = false;

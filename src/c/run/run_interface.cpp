@@ -45,6 +45,10 @@ int for_all_ranks(RunFunction function, const std::function<void(Transport&)>& w
 
 }  // namespace
 
+void eave::record_failure_of_other_rank(const Error& error) {
+  open_runs.visit_each([&](eave_run& run) { run.recorder.fail_elsewhere(error); });
+}
+
 int eave_run_open(const char* directory, const char* settings, eave_averager* averager, eave_run** run) {
   return for_all_ranks(RunFunction::kRunOpen, [&](Transport& transport) {
     require_run(directory, "directory");
@@ -54,6 +58,7 @@ int eave_run_open(const char* directory, const char* settings, eave_averager* av
     require_run(run, "run");
     *run = new eave_run{{transport, averager->averager, directory, settings}};
     open_runs.add(*run);
+    eave::note_failure({});  // that of a former run
   });
 }
 
@@ -103,6 +108,8 @@ int eave_run_fail(eave_run* run, int code, const char* message) {
       throw eave::Error(eave::ExitCode::kUsage,
                         "eave_run_fail: exit code " + std::to_string(code) + "; expected one from 1 to 255");
     const std::unique_ptr<eave_run> owned = take_run(run);
-    run->recorder.fail({static_cast<eave::ExitCode>(code), message});
+    const eave::Error error(static_cast<eave::ExitCode>(code), message);
+    run->recorder.fail(error);
+    if (error.code() != eave::ExitCode::kLeftOnRequest) eave::note_failure(error);
   });
 }

@@ -326,7 +326,7 @@ void RunRecorder::close(Transport& transport) {
     files_->metrics->write_end(summary);
     write_summary(files_->folder / "summary.json", summary);
   });
-  files_.reset();
+  drop_files();
 }
 
 void RunRecorder::fail(const Error& error) {
@@ -334,6 +334,16 @@ void RunRecorder::fail(const Error& error) {
   if (averager_) records_->record_rest();
   files_->metrics->write_steps(0, records_->take());
   if (error.code() != ExitCode::kLeftOnRequest) files_->metrics->write_failure(error);
+  drop_files();
+}
+
+void RunRecorder::fail_elsewhere(const Error& error) {
+  const std::lock_guard lock(files_mutex_);
+  if (files_) files_->metrics->write_failure(error);
+}
+
+void RunRecorder::drop_files() {
+  const std::lock_guard lock(files_mutex_);
   files_.reset();
 }
 

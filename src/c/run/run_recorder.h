@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,6 +47,8 @@ class RunRecorder final : public StepObserver {
   void close(Transport& transport);
   // Not collective. The run has ended with this error.
   void fail(const Error& error);
+  // The same of a failure on another rank, which is about to end this one. Any thread may call it at any time.
+  void fail_elsewhere(const Error& error);
 
   void before_step(const Step& step, CountedSamples counted) override;
   void refuse_joined(std::int64_t samples) const override { records_->refuse_joined(samples); }
@@ -71,6 +74,7 @@ class RunRecorder final : public StepObserver {
   WorkerScores scores_of_workers(const ModelScore& mean, const std::vector<RankReport>& reports) const;
   EvaluationRecord record_of(const ModelScores& scores, const std::vector<RankReport>& reports) const;
   RunSummary summary_of(const std::vector<RankReport>& reports) const;
+  void drop_files();
   void require_averager() const;
   std::int64_t repaired() const { return repaired_before_ + averager_->repaired(); }
 
@@ -81,6 +85,7 @@ class RunRecorder final : public StepObserver {
   std::int64_t repaired_before_ = 0;  // times that replicas were, without those that the averager counts
   bool is_evaluated_ = false;         // an evaluation has followed the last step
   std::optional<EvaluationRecord> evaluation_;
+  std::mutex files_mutex_;  // held by fail_elsewhere, and while files_ goes
   std::unique_ptr<Files> files_;
 };
 

@@ -41,7 +41,9 @@ Json to_json(int rank, const StepRecord& record) {
 
 MetricsWriter::MetricsWriter(const OutputPath& path, Warn warn) : file_(path, std::move(warn)) {}
 
-void MetricsWriter::write(const std::string& lines) {
+void MetricsWriter::write(const std::string& lines, bool are_last) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(has_failed_, has_failed_ || are_last)) return;
   if (untold_ > 0 && file_.add(to_line({{"type", "lost"}, {"lines", untold_}}) + "\n")) untold_ = 0;
   const std::int64_t lost = file_.add_lines(lines);
   lost_ += lost;
@@ -99,7 +101,8 @@ void MetricsWriter::write_end(const RunSummary& summary) {
 }
 
 void MetricsWriter::write_failure(const Error& error) {
-  write(to_line({{"type", "failure"}, {"code", static_cast<int>(error.code())}, {"message", error.what()}}) + "\n");
+  write(to_line({{"type", "failure"}, {"code", static_cast<int>(error.code())}, {"message", error.what()}}) + "\n",
+        true);
 }
 
 }  // namespace eave

@@ -30,6 +30,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -71,7 +72,7 @@ struct RunHeader {
 };
 
 // Appends whole lines with each call. Lines that cannot be written are lost. The next call tries again, and records in
-// the file how many lines were lost.
+// the file how many lines were lost. Any thread may call it.
 class MetricsWriter {
  public:
   // Throws Error(kCannotCreate).
@@ -80,15 +81,17 @@ class MetricsWriter {
   void write_header(const RunHeader& header);
   void write_steps(int rank, const std::vector<StepRecord>& records);
   void write_evaluation(const EvaluationRecord& record);
-  void write_failure(const Error& error);              // the last line of a run that failed
+  void write_failure(const Error& error);              // the last line of a run that failed: later ones are dropped
   void write_end(const RunSummary& summary);           // throws as write_header does
   std::string flush() const { return file_.flush(); }  // as LogFile::flush
   std::int64_t lost() const { return lost_; }          // lines
 
  private:
-  void write(const std::string& lines);
+  void write(const std::string& lines, bool are_last = false);
   void require_written() const;
+  std::mutex mutex_;
   LogFile file_;
+  bool has_failed_ = false;
   std::int64_t lost_ = 0, untold_ = 0;  // lost lines; those of them not recorded in the file yet
 };
 
