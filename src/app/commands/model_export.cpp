@@ -1,5 +1,6 @@
 #include "app/commands/model_export.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -101,8 +102,9 @@ void export_model(const ModelDescription& model, const Graph& graph, const Model
     if (layout == TensorLayout::kHuggingface) make_huggingface_folder(target);
     write_model(OutputPath::of_person(target), model, layout, arenas.parameters, arenas.statistics);
     if (layout == TensorLayout::kHuggingface) {
+      const int context = std::max(model.image.height, model.longest_text);
       write_file_atomically(target.parent_path() / "config.json",
-                            huggingface_config(read_form(graph.specification), model.classes, model.image.height));
+                            huggingface_config(read_form(graph.specification), model.classes, context));
     }
   }
   // Standard output may hold the model.

@@ -320,6 +320,14 @@ ModelDescription describe_huggingface_model(const std::filesystem::path& file) {
   return {model_text(config.form, config.weights), {config.context, 1, 1}, config.classes};
 }
 
+int longest_text_of(const SafetensorsFile& file) {
+  if (file.metadata.contains("model")) return description_in(file).longest_text;
+  const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
+  if (!is_of_huggingface(file) || !is_folder_of_transformers(folder)) return 0;
+  const HuggingfaceConfig config = read_huggingface_config(folder / "config.json");
+  return config.form.is_llama ? config.context : 0;
+}
+
 bool is_folder_of_transformers(const std::filesystem::path& folder) {
   try {
     return is_of_transformers(parse_config(folder / "config.json"));

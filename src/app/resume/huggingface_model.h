@@ -49,6 +49,11 @@ HuggingfaceConfig read_huggingface_config(const std::filesystem::path& path);
 // The model whose weights are `file`, by the config.json beside it. Throws as read_huggingface_config.
 ModelDescription describe_huggingface_model(const std::filesystem::path& file);
 
+// The longest text, in tokens, for which a model of rotary positions was made: the file's own longest_text, else
+// max_position_embeddings of the config.json beside Hugging Face's arrays. 0 if neither is there. Throws as
+// read_huggingface_config.
+int longest_text_of(const SafetensorsFile& file);
+
 // Whether `folder` has a config.json that transformers wrote. Does not throw if it cannot be read.
 bool is_folder_of_transformers(const std::filesystem::path& folder);
 

@@ -215,6 +215,7 @@ std::map<std::string, std::string> metadata_of(const ModelDescription& model) {
   if (!model.class_names.empty()) metadata["class_names"] = model.class_names;
   if (!model.input.empty()) metadata["input"] = model.input;
   if (!model.vocabulary.empty()) metadata["vocabulary"] = model.vocabulary;
+  if (model.longest_text > 0) metadata["longest_text"] = std::to_string(model.longest_text);
   return metadata;
 }
 
@@ -259,6 +260,12 @@ ModelDescription description_in(const std::map<std::string, std::string>& metada
   if (const auto names = metadata.find("class_names"); names != metadata.end()) model.class_names = names->second;
   if (const auto input = metadata.find("input"); input != metadata.end()) model.input = input->second;
   if (const auto hash = metadata.find("vocabulary"); hash != metadata.end()) model.vocabulary = hash->second;
+  if (const auto tokens = metadata.find("longest_text");
+      tokens != metadata.end() &&
+      (std::sscanf(tokens->second.c_str(), "%9d%c", &model.longest_text, &rest) != 1 || model.longest_text < 1)) {
+    throw Error(ExitCode::kBadData, path.string() + ": its longest_text '" + tokens->second +
+                                        "' is no number of tokens; get the file again");
+  }
   return model;
 }
 

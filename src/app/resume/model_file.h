@@ -22,6 +22,7 @@ struct ModelDescription {
   std::string class_names = {};  // a JSON list of texts, in ASCII; "" if not known
   std::string input = {};        // how pixels are transformed before the first layer; "" if not known
   std::string vocabulary = {};   // DataSplit::vocabulary; "" if not known
+  int longest_text = 0;          // tokens, of the model from whose weights it began; 0 if not known
 };
 
 struct ModelArenas {

@@ -139,6 +139,9 @@ void TrainingJob::plan_steps() {
   const auto steps_per_epoch = static_cast<double>(sampler_->steps_per_epoch());
   plan_.steps = steps_asked_for();
   plan_.checkpoints = plan_checkpoints(values_);
+  if (const auto* const saved = resumption_ ? &resumption_->found.manifest.notes : nullptr;
+      saved != nullptr && saved->contains("longest_text"))
+    longest_text_ = description_in(*saved, plan_.checkpoints.directory).longest_text;
   plan_.checkpoints.notes = metadata_of(model_description());
   plan_.checkpoints.notes.merge(notes_of(checked_));
   const double evaluate_every = values_.real("evaluate-every");
@@ -242,7 +245,8 @@ ModelDescription TrainingJob::model_description() const {
           data_.train->classes(),
           text_of_names(data_.class_names),
           describe_input(),
-          data_.vocabulary};
+          data_.vocabulary,
+          longest_text_};
 }
 
 void TrainingJob::plan_drops() {

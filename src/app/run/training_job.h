@@ -128,6 +128,7 @@ class TrainingJob {
   std::string schedule_note_;  // a line of the card
   std::unique_ptr<Replica> replica_;
   std::string initial_identity_;  // of --initial-parameters, on rank 0; "" if this run has not read them
+  int longest_text_ = 0;          // of ModelDescription, on rank 0, which saves it
   CommunicatorTraits traits_;
   std::optional<Attachment> attachment_;
   std::unique_ptr<Communicator> communicator_;

@@ -62,6 +62,8 @@ void TrainingJob::read_initial_parameters() {
   const SafetensorsFile file = read_model_of(values_.text("initial-parameters"));
   initial_identity_ = identity_of_model(file);
   warn_of_other_vocabulary(file.metadata);
+  longest_text_ = longest_text_of(file);
+  plan_.checkpoints.notes.merge(metadata_of(model_description()));
   const std::string remedy =
       std::string("give the --model that the file is of") +
       (data_.train->tokens() == nullptr ? ""

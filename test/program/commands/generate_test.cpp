@@ -215,6 +215,39 @@ TEST(Generate, prints_neither_the_space_nor_the_token_that_llamas_vocabulary_put
   EXPECT_EQ(place.eave(generate + "--prompt abc").output, "abcdef\nabcdef\na\n");
 }
 
+// Rotary positions have no table, so only config.json tells for how long texts a model was made.
+TEST(Export, keeps_the_longest_text_of_the_weights_from_which_a_run_began) {
+  const Place place;
+  write_texts(place);
+  const auto train = [](const std::string& more) {
+    return "train --data text --data-dir texts --text-test-share 0.3 --batch 8 --progress off " + more;
+  };
+  const auto positions_of = [&](const std::string& what, const std::string& folder) {
+    expect_end(0, place.eave(what + " --layout huggingface --safetensors " + folder + "/model.safetensors"));
+    return nlohmann::json::parse(place.read(folder + "/config.json"))["max_position_embeddings"].get<int>();
+  };
+  expect_end(0, place.eave(train("--context 12 --max-steps 1 --run-dir run --model 'embedding 16; residual(rms_norm; "
+                                 "linear 48 no_bias; rotary 2; attention 2; linear 16 no_bias); residual(rms_norm; "
+                                 "linear 64 no_bias; gated silu; linear 16 no_bias); rms_norm; tied_output'")));
+  EXPECT_EQ(positions_of("export run", "first"), 12);
+  const std::string weights = place.path() / "first/model.safetensors";
+  const SafetensorsFile file = read_safetensors(weights);
+  write_safetensors(OutputPath(weights), file.arrays, {{"format", "pt"}});
+  nlohmann::json config = nlohmann::json::parse(place.read("first/config.json"));
+  config["max_position_embeddings"] = 4096;
+  place.write("first/config.json", config.dump());
+
+  const std::string tuned = train("--context 12 --model first --initial-parameters first --run-dir tuned --max-steps ");
+  expect_end(0, place.eave(tuned + "2"));
+  EXPECT_EQ(positions_of("export tuned", "second"), 4096);
+  expect_end(0, place.eave(tuned + "3 --resume"));
+  EXPECT_EQ(positions_of("export tuned", "third"), 4096);
+  EXPECT_EQ(positions_of("checkpoint export tuned", "fourth"), 4096);
+  expect_end(0,
+             place.eave(train("--context 8 --model first --initial-parameters tuned --run-dir again --max-steps 1")));
+  EXPECT_EQ(positions_of("export again", "fifth"), 4096);
+}
+
 // What eave exports has a description of its own; what others wrote is described by config.json alone.
 TEST(Generate, takes_a_folder_of_hugging_face_with_its_vocabulary) {
   const Place place;
