@@ -214,6 +214,29 @@ value_in_words() {
   return "$code"
 }
 
+# True if the last of these words for eave sets a flag to on: --dry-run, --dry-run=on or --dry-run on.
+flag_in_words() {
+  local option=$1 value=off
+  shift
+  while [ $# -gt 0 ]; do
+    case $1 in
+      "$option") value=on && if [ "${2-}" = off ]; then value=off; fi ;;
+      "$option="*) value=${1#*=} ;;
+    esac
+    shift
+  done
+  [ "$value" = on ]
+}
+
+# True if eave only shows what it would do. As for eave, words count before the environment, and that before the file.
+only_shows() {
+  local command=$1 file=$2 option=dry-run chosen=${EAVE_DRY_RUN-}
+  shift 2
+  if [ "$command" = train ]; then option=print-config chosen=${EAVE_PRINT_CONFIG-}; fi
+  case " $* " in *" --$option"[\ =]*) flag_in_words "--$option" "$@" && return 0 || return 1 ;; esac
+  [ "${chosen:-$(value_in_file "$option" "$file")}" = on ]
+}
+
 # Sets directory to that of a run or a comparison, empty where the words name none, and result to the file that is there
 # when all is done. As for eave, words count before the environment, and that before a file of options. To be called
 # before fill_in_places, which takes EAVE_CONFIG out of the environment.
@@ -227,9 +250,10 @@ find_directory() {
   esac
   # Only all parts together have a report, and the words below make none.
   for word in "$@"; do
-    case $word in --part | --part=* | --dry-run* | --print-config* | --help | -h) return 0 ;; esac
+    case $word in --part | --part=* | --help | -h) return 0 ;; esac
   done
   file=$(value_in_words --config "$@") || file=${EAVE_CONFIG-}
+  if only_shows "$1" "$(whole_path "$file")" "${@:2}"; then return 0; fi
   if [ "$name" = output ] && [ -n "${EAVE_PART-}$(value_in_file part "$(whole_path "$file")")" ]; then return 0; fi
   directory=$(value_in_file "$name" "$(whole_path "$file")")
   case $name in
