@@ -184,6 +184,15 @@ std::vector<PlotPoint> WatchedRun::accuracies() const {
 
 std::string WatchedRun::setting(const std::string& name) const { return setting_in(config_, name); }
 
+// Between evaluations the ranks of a program that take steps independently are taken to keep their pace.
+double WatchedRun::samples_done() const {
+  const auto own = static_cast<double>(last_.samples);
+  if (end_ || !config_.contains("program") || evaluations_.empty()) return own;
+  const EvaluationRecord& evaluated = evaluations_.back();
+  const double since = std::max<double>(static_cast<double>(last_.step - evaluated.step), 0);
+  return std::max(own, static_cast<double>(evaluated.samples) + evaluated_samples_of_step().value_or(0) * since);
+}
+
 double WatchedRun::share_done() const {
   double share = 0;
   const auto count = [&](double done, double all) {
@@ -191,8 +200,8 @@ double WatchedRun::share_done() const {
   };
   count(last_.epoch, number_in(config_, "epochs"));
   count(static_cast<double>(last_.step), number_in(config_, "max-steps"));
-  count(static_cast<double>(last_.samples), number_in(config_, "max-samples"));
-  count(static_cast<double>(last_.samples * tokens_per_sample_), number_in(config_, "max-tokens"));
+  count(samples_done(), number_in(config_, "max-samples"));
+  count(samples_done() * static_cast<double>(tokens_per_sample_), number_in(config_, "max-tokens"));
   count(last_.seconds, read_seconds(setting("stop-after-time")).value.value_or(0));
   count(bytes_, static_cast<double>(read_bytes(setting("stop-after-bytes")).value.value_or(0)));
   return share;

@@ -65,6 +65,7 @@ class WatchedRun {
  private:
   // Samples of all ranks in a step, between the last two evaluations; nothing if step lines know it themselves.
   std::optional<double> evaluated_samples_of_step() const;
+  double samples_done() const;  // of all ranks
   void take_line(const std::string& line);
   void note(const std::string& line, const std::string& why);
   void take(const HeaderLine& header);

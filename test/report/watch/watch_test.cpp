@@ -257,5 +257,18 @@ TEST_F(Watching, tells_a_newer_format_from_damage) {
   EXPECT_EQ(runs.table(10)[1].find("  a  metrics.jsonl line 1: it says format 3"), 0u) << runs.table(10)[1];
 }
 
+// Two ranks of 100 samples a step each. Rank 0's lines lack those of the other since the last evaluation.
+TEST_F(Watching, counts_the_samples_of_all_ranks_of_a_program_in_what_is_done) {
+  begin("run", {{"program", "train.py"}, {"max-samples", "16000"}});
+  step("run", 0, 1, 20);
+  EvaluationRecord counted = evaluation(2, 0.5);
+  counted.samples = 4000;
+  MetricsWriter(file("run")).write_evaluation(counted);
+  step("run", 0, 21, 40, 2000);
+  RunFollower follower(place / "run");
+  follower.poll();
+  EXPECT_EQ(follower.run().share_done(), 0.5) << "8000 of 16000, of which rank 0's line knows 6000";
+}
+
 }  // namespace
 }  // namespace eave
