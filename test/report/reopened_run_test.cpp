@@ -78,5 +78,23 @@ TEST_F(ReopenedRun, is_of_the_ranks_of_its_lines_if_those_of_the_checkpoint_are_
   EXPECT_EQ(headers(), 1);
 }
 
+// eave deletes nothing through a link, so the new run would seem to have the checkpoints behind it.
+TEST_F(ReopenedRun, is_not_replaced_if_checkpoints_lie_behind_a_link) {
+  const TemporaryDirectory elsewhere;
+  const std::filesystem::path link = run_ / "checkpoint";
+  std::filesystem::create_directory_symlink(elsewhere.path(), link);
+  std::filesystem::create_directory(elsewhere.path() / "step-10");
+  try {
+    prepare_run_directory(run_, true);
+    ADD_FAILURE() << "it was replaced";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("holds checkpoints of the run that this one replaces"), std::string::npos);
+  }
+  EXPECT_TRUE(std::filesystem::exists(run_ / "metrics.jsonl"));
+  std::filesystem::remove(elsewhere.path() / "step-10");
+  prepare_run_directory(run_, true);
+  EXPECT_TRUE(std::filesystem::is_symlink(std::filesystem::symlink_status(link)));
+}
+
 }  // namespace
 }  // namespace eave

@@ -327,9 +327,23 @@ void require_writable(const fs::path& path, const std::string& what) {
                                            "none)");
 }
 
+// The new run would seem to have the checkpoints of the former one. eave deletes nothing through a link.
+void refuse_linked_checkpoints(const OutputFolder& run) {
+  if (!is_link(run / kCheckpoints)) return;
+  const fs::path link = run.path() / kCheckpoints;
+  std::error_code error;
+  for (fs::directory_iterator each(link, error), end; !error && each != end; each.increment(error)) {
+    if (!each->path().filename().string().starts_with("step-")) continue;
+    refuse(run, "its 'checkpoint' is a symbolic link to " + fs::canonical(link, error).string() +
+                    ", which holds checkpoints of the run that this one replaces, and eave deletes nothing through a "
+                    "link; remove the link or these checkpoints");
+  }
+}
+
 void prepare_run_directory(const OutputFolder& run, bool overwrite) {
   require_free(run, overwrite);
   require_no_directories(run);
+  refuse_linked_checkpoints(run);
   const std::string what = "--run-dir " + run.path().string();
   if (!is_link(run / kCheckpoints)) remove_checkpoints(run.below(kCheckpoints), what);
   remove_all(files_of_run(run), what);
