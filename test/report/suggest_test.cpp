@@ -210,5 +210,23 @@ TEST(Suggest, has_the_gains_that_were_measured) {
   expect(large, kLargeGains);
 }
 
+// The model must not be blamed for hiding what the run did not hide. The advised command hides it again.
+TEST(Suggest, holds_a_run_that_waited_for_each_exchange_against_a_plan_that_waits) {
+  SuggestQuestion question = question_of_one_host(0);
+  PlanMethod waiting = method_of("easgd", ExchangePattern::kHiddenSums, 4);
+  let_wait(waiting, "--overlap off");
+  question.report.network.host_bytes_per_second = question.network_of_runs.host_bytes_per_second = 2e6;
+  question.report.run = *question.runs[0].plan;
+  const double planned = predict(question.report.run.basis, question.report.network, waiting, 2).step_seconds;
+  question.runs[1] = run_of(method_of("easgd", ExchangePattern::kHiddenSums, 4), {10, 10}, 1e3 * planned, 0.1);
+  question.runs[1].plan->hosts = 1;
+  question.runs[1].name = "runs/waiting";
+  EXPECT_EQ(worst_plan(question).run, "runs/waiting");
+  question.runs[1].waits_with = "--overlap off";
+  EXPECT_NE(worst_plan(question).run, "runs/waiting");
+  question.ranks = 2;
+  EXPECT_FALSE(trial_of(suggest(question), "easgd").is_measured);
+}
+
 }  // namespace
 }  // namespace eave

@@ -161,17 +161,6 @@ void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& 
     refuse_option(values, "global-tau", "expected a multiple of tau, which is " + std::to_string(method.tau));
 }
 
-// If ranks of the run waited for each exchange of its own method, they are planned so. A tree's waits are not modelled.
-void set_waits(PlanMethod& method, const PlanRun& run) {
-  if (method.name != run.communicator) return;
-  for (const auto& [option, value] : find_method(method.name)->waits_with) {
-    if (!is_same_value(setting_in(run.settings, option), value)) continue;
-    method.waits_with = "--" + option + " " + value;
-    if (method.pattern == ExchangePattern::kHiddenSums) method.pattern = ExchangePattern::kBlockingSums;
-    return;
-  }
-}
-
 Plan plan_of(const PlanMethod& method, const PlanReport& report, const std::vector<int>& ranks) {
   Plan plan{method, {}};
   for (const int count : ranks) plan.rows.push_back(predict(report.run.basis, report.network, method, count));
@@ -186,7 +175,7 @@ PlanReport make_report(const PlanRequest& request) {
   take_given(request.values, report);
   for (PlanMethod method : request.methods) {
     set_periods(method, request.values, report.run);
-    set_waits(method, report.run);
+    if (method.name == report.run.communicator) let_wait(method, waits_of(report.run.settings));
     report.plans.push_back(plan_of(method, report, request.ranks));
     const bool is_alike_on_all_transports = report.network.ranks_per_host <= 1 || report.run.basis.is_sum_compressed;
     if (is_alike_on_all_transports || !sums_over_all(method.pattern)) continue;

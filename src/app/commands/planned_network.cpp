@@ -66,6 +66,14 @@ std::optional<ExchangePattern> exchange_pattern_of(const std::string& communicat
   return kind ? std::optional(kind->traits.exchanges) : std::nullopt;
 }
 
+std::string waits_of(const std::map<std::string, std::string>& settings) {
+  const CommunicatorKind* const kind = find_method(setting_in(settings, "communicator"));
+  if (kind == nullptr) return "";
+  for (const auto& [option, value] : kind->waits_with)
+    if (is_same_value(setting_in(settings, option), value)) return "--" + option + " " + value;
+  return "";
+}
+
 std::vector<OptionSpec> cluster_options() {
   return {
       {"ranks-per-host", OptionType::kInteger, "", "ranks on each host, which share its link (default: as in the run)"},

@@ -21,6 +21,9 @@ const CommunicatorKind& planned_method(const OptionValues& values, const std::st
 std::string describe_plugin_left_out(const std::map<std::string, std::string>& settings,
                                      const std::vector<std::string>& planned);
 std::optional<ExchangePattern> exchange_pattern_of(const std::string& communicator);
+// The setting with which the ranks of a run waited for each exchange: "--overlap off"; "" if they did not. `settings`:
+// the run's.
+std::string waits_of(const std::map<std::string, std::string>& settings);
 
 // Options: --ranks-per-host, --network-rate, --network-delay, --host-rate, --message-time.
 std::vector<OptionSpec> cluster_options();

@@ -44,6 +44,7 @@ SuggestRun read_suggest_run(const fs::path& directory) {
     throw error_of_run(directory, error);
   }
   run.options = options_beside_tau(run.record.settings);
+  run.waits_with = waits_of(run.record.settings);
   if (run.record.end == RunEnd::kDiverged) return run;
   run.plan = read_plan_run(directory, exchange_pattern_of);
   return run;

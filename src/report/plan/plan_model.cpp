@@ -49,7 +49,8 @@ class Prediction {
       case ExchangePattern::kHiddenSums:
         return elastic();
       case ExchangePattern::kTree:
-        return is_one_host() ? elastic() : tree();
+        if (is_one_host()) return method_.waits_with.empty() ? elastic() : periodic();
+        return tree();
       case ExchangePattern::kRequests:
         return asynchronous();
       case ExchangePattern::kPairs:
@@ -133,7 +134,8 @@ class Prediction {
     row_.bytes_per_rank = (ring_bytes(group, basis_.sum_bytes) + ring_bytes(groups, basis_.sum_bytes) / ratio) / tau_;
     row_.link_bytes = between.link_bytes / ratio / tau_;
     charge(between);
-    TreeTiming timing{group, static_cast<std::int64_t>(ratio), within.seconds, between.seconds};
+    TreeTiming timing{group, static_cast<std::int64_t>(ratio), within.seconds, between.seconds,
+                      !method_.waits_with.empty()};
     const double whole = simulate_tree(times_, ranks_, timing);
     timing.within = timing.between = 0;
     return close_simulated(whole, simulate_tree(times_, ranks_, timing));
@@ -199,6 +201,12 @@ class Prediction {
 const char* word_of(PlanBound bound) {
   constexpr std::array kWords = {"compute", "stragglers", "network", "messages", "center"};  // as in PlanBound
   return kWords.at(static_cast<std::size_t>(bound));
+}
+
+void let_wait(PlanMethod& method, const std::string& setting) {
+  if (setting.empty()) return;
+  method.waits_with = setting;
+  if (method.pattern == ExchangePattern::kHiddenSums) method.pattern = ExchangePattern::kBlockingSums;
 }
 
 PlanRow predict(const PlanBasis& basis, const PlanNetwork& network, const PlanMethod& method, int ranks) {

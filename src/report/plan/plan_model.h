@@ -14,7 +14,7 @@
 //   hidden sums     simulate_elastic: the exchange runs behind the next tau steps, and ranks wait for its end after
 //                   them. If all X are equal, this is max(X, S).
 //   tree            simulate_tree: groups are hosts. There is a sum within a host every tau steps, and a sum among the
-//                   hosts' first ranks every global_tau steps.
+//                   hosts' first ranks every global_tau steps. Either hides behind computing unless the ranks wait.
 //   requests        With the center in shards on all ranks: X + max(0, 2 L + D - h). The exchange runs behind h, the
 //                   time of hiding_steps steps (one and the pull's delay). D is the time of a host's link for the
 //                   traffic of one period. That is its ranks' own requests, and the replies for the shards that they
@@ -71,6 +71,9 @@ struct PlanMethod {
   // Options beside tau that do not change the time of a step, such as alpha, if they differ from their defaults.
   std::map<std::string, std::string> options = {};
 };
+
+// Plans the method as if its ranks waited for each exchange, as a run did with `setting`. "" changes nothing.
+void let_wait(PlanMethod& method, const std::string& setting);
 
 enum class PlanBound { kCompute, kStragglers, kNetwork, kMessages, kCenter };
 const char* word_of(PlanBound bound);

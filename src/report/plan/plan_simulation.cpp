@@ -138,7 +138,11 @@ double simulate_tree(const PeriodTimes& times, int ranks, const TreeTiming& tree
       all_done = std::max(all_done, ended);
     }
     if (k % tree.ratio == 0) free = all_done + tree.between;
-    for (std::size_t rank = 0; rank < size; ++rank) at[rank] = std::max(at[rank] + draws.of(rank), done[rank]);
+    for (std::size_t rank = 0; rank < size; ++rank) {
+      const bool meets = tree.waits && rank % group == 0;
+      const double begin = meets ? std::max(done[rank], free) : tree.waits ? done[rank] : at[rank];
+      at[rank] = std::max(begin + draws.of(rank), done[rank]);
+    }
   });
 }
 

@@ -54,11 +54,13 @@ double simulate_elastic(const PeriodTimes& times, int ranks, double exchange);
 
 // easgd-tree: each group of `group` ranks exchanges like easgd, in `within` seconds. Every `ratio`-th time the first
 // ranks of all groups exchange with each other, once all of their group exchanges have ended. That takes `between`
-// seconds. The next exchange of a group does not begin before it has ended.
+// seconds. The next exchange of a group does not begin before it has ended. If `waits`, each rank computes only after
+// its exchanges have ended, as with --overlap off: the first ranks after both, the others after that of their group.
 struct TreeTiming {
   int group = 1;
   std::int64_t ratio = 1;
   double within = 0, between = 0;
+  bool waits = false;
 };
 double simulate_tree(const PeriodTimes& times, int ranks, const TreeTiming& tree);
 

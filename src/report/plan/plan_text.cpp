@@ -60,21 +60,45 @@ bool has(const PlanReport& report, ExchangePattern kind) {
   return std::ranges::any_of(report.plans, [&](const Plan& plan) { return plan.method.pattern == kind; });
 }
 
-// Says whether the plan has the waits of a run whose ranks waited for each exchange.
+// Says which methods wait for each exchange, as the run did.
 std::vector<std::string> describe_waits(const PlanReport& report) {
   std::vector<std::string> all;
   for (const Plan& plan : report.plans) {
     const PlanMethod& method = plan.method;
     if (method.waits_with.empty()) continue;
-    const std::string sentence =
-        method.name + (method.pattern == ExchangePattern::kTree
-                           ? " is planned as if no rank waited for an exchange, although the "
-                             "run had " +
-                                 method.waits_with + ", so its steps are understated"
-                           : " waits for each exchange, as the run did with " + method.waits_with);
+    const std::string sentence = method.name + " waits for each exchange, as the run did with " + method.waits_with;
     if (std::ranges::find(all, sentence) == all.end()) all.push_back(sentence);  // a method may have two plans
   }
   return all;
+}
+
+// A plan for fewer ranks than measured simulates the first ones. Says so if a slower rank is among those left out.
+std::string describe_ranks_left_out(const PlanReport& report) {
+  constexpr double kMuchSlower = 1.1;
+  std::vector<double> means;
+  for (const std::vector<double>& seconds : report.run.basis.step_seconds) means.push_back(mean_of(seconds));
+  const std::size_t slowest = static_cast<std::size_t>(std::ranges::max_element(means) - means.begin());
+  std::string names;
+  std::size_t most = 0;  // ranks of such a plan
+  for (const Plan& plan : report.plans) {
+    using enum ExchangePattern;
+    const ExchangePattern pattern = plan.method.pattern;
+    if (pattern != kHiddenSums && pattern != kTree && pattern != kPairs) continue;
+    std::size_t here = 0;
+    for (const PlanRow& row : plan.rows) {
+      const auto ranks = static_cast<std::size_t>(row.ranks);
+      if (ranks < 2 || ranks > slowest) continue;
+      const double longest = *std::max_element(means.begin(), means.begin() + row.ranks);
+      if (means[slowest] > kMuchSlower * longest) here = std::max(here, ranks);
+    }
+    if (here > 0) names += (names.empty() ? "" : ", ") + plan.method.name;
+    most = std::max(most, here);
+  }
+  if (names.empty()) return "";
+  return format(
+      "on up to %zu ranks, %s run on the first ranks of the run, without rank %zu, which computes %s ms a step: "
+      "if it takes part, these plans are too fast",
+      most, names.c_str(), slowest, decimal_text(1e3 * means[slowest], 3).c_str());
 }
 
 Json to_json(const PlanRow& row, const PlanMethod& method, double alone) {
@@ -165,6 +189,7 @@ std::vector<std::string> plan_assumptions(const PlanReport& report) {
                          run.is_hidden_measured ? "measured" : "assumed"));
   if (has(report, ExchangePattern::kTree)) all.emplace_back("in a tree, the ranks of a host are a group");
   for (const std::string& sentence : describe_waits(report)) all.push_back(sentence);
+  if (const std::string left_out = describe_ranks_left_out(report); !left_out.empty()) all.push_back(left_out);
   if (has(report, ExchangePattern::kRequests))
     all.emplace_back(
         "asynchronous ranks exchange at the same time, as they begin; where their steps drift apart they are up to 15 "

@@ -54,23 +54,30 @@ bool is_measurement(const SuggestRun& run, const SuggestQuestion& question) {
 const SuggestRun* run_of(const SuggestQuestion& question, const PlanMethod& method) {
   const SuggestRun* found = nullptr;
   for (const SuggestRun& run : question.runs) {
-    if (!run.plan || !has_method(method, run) || run.plan->ranks != question.ranks || !is_measurement(run, question))
+    if (!run.plan || !run.waits_with.empty() || !has_method(method, run) || run.plan->ranks != question.ranks ||
+        !is_measurement(run, question))
       continue;
     if (!found || run.plan->steps > found->plan->steps) found = &run;
   }
   return found;
 }
 
-// planned / measured - 1 for the run's own method and ranks; 0 if it has one rank, or if another network or setting is
+// The method of the run, which waits as its ranks did; nothing if it has one rank, or if another network or setting is
 // in question.
-double error_of_run(const SuggestQuestion& question, const SuggestRun& run) {
-  if (!is_measurement(run, question) || run.plan->ranks < 2) return 0;
-  for (const PlanMethod& method : question.methods) {
+std::optional<PlanMethod> method_of(const SuggestQuestion& question, const SuggestRun& run) {
+  if (!is_measurement(run, question) || run.plan->ranks < 2) return std::nullopt;
+  for (PlanMethod method : question.methods) {
     if (!has_method(method, run)) continue;
-    const PlanRow row = predict(question.report.run.basis, question.report.network, method, run.plan->ranks);
-    return row.samples_per_second / measured_rate(run) - 1;
+    let_wait(method, run.waits_with);
+    return method;
   }
-  return 0;
+  return std::nullopt;
+}
+
+// planned / measured - 1 for the run's own method and ranks.
+double error_of_run(const SuggestQuestion& question, const SuggestRun& run, const PlanMethod& method) {
+  const PlanRow row = predict(question.report.run.basis, question.report.network, method, run.plan->ranks);
+  return row.samples_per_second / measured_rate(run) - 1;
 }
 
 using ErrorsByPattern = std::map<ExchangePattern, PlanError>;
@@ -85,8 +92,10 @@ void keep_worse(PlanError& worst, const PlanError& error) {
 ErrorsByPattern errors_of(const SuggestQuestion& question) {
   ErrorsByPattern errors;
   for (const SuggestRun& run : question.runs) {
-    const double error = error_of_run(question, run);
-    if (error != 0 && run.plan->pattern) keep_worse(errors[*run.plan->pattern], {error, run.name});
+    const std::optional<PlanMethod> method = method_of(question, run);
+    if (!method) continue;
+    const double error = error_of_run(question, run, *method);
+    if (error != 0) keep_worse(errors[method->pattern], {error, run.name});
   }
   return errors;
 }

@@ -19,6 +19,7 @@ struct SuggestRun {
   RunRecord record;
   std::optional<PlanRun> plan;                      // nothing if it diverged or failed
   std::map<std::string, std::string> options = {};  // of its method, as PlanMethod::options
+  std::string waits_with = "";                      // as PlanMethod::waits_with
 };
 
 // How far a plan is from a run: planned / measured - 1, in samples per second.
@@ -64,6 +65,8 @@ struct SuggestQuestion {
 // The plan that is farthest from its run, among the runs of several ranks. All plans are made from the same run.
 PlanError worst_plan(const SuggestQuestion& question);
 
+// A run whose ranks waited for each exchange tells only how good the model is: the advised command does not wait.
+//
 // A trial of each method, in the order of question.methods. If a run has measured the same method with as many ranks on
 // the network in question, the trial has that run's figures. A plan is as uncertain as the plans of runs that
 // exchange alike; if no run does, as the worst plan.
