@@ -218,7 +218,7 @@ TEST(Suggest, holds_a_run_that_waited_for_each_exchange_against_a_plan_that_wait
   question.report.network.host_bytes_per_second = question.network_of_runs.host_bytes_per_second = 2e6;
   question.report.run = *question.runs[0].plan;
   const double planned = predict(question.report.run.basis, question.report.network, waiting, 2).step_seconds;
-  question.runs[1] = run_of(method_of("easgd", ExchangePattern::kHiddenSums, 4), {10, 10}, 1e3 * planned, 0.1);
+  question.runs[1] = suggest_run(method_of("easgd", ExchangePattern::kHiddenSums, 4), {10, 10}, 1e3 * planned, 0.1);
   question.runs[1].plan->hosts = 1;
   question.runs[1].name = "runs/waiting";
   EXPECT_EQ(worst_plan(question).run, "runs/waiting");

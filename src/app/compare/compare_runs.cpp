@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <set>
 #include <sstream>
 
 #include "app/compare/program_launch.h"
@@ -28,23 +29,11 @@
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
-#include "transport/decorators/forwarding.h"
 
 namespace eave {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// Rank 0 of a job of these many ranks, of which only its size is asked.
-class FirstOf final : public ForwardingTransport {
- public:
-  FirstOf(Transport& job, int ranks) : ForwardingTransport(job), ranks_(ranks) {}
-  int rank() const override { return 0; }
-  int size() const override { return ranks_; }
-
- private:
-  const int ranks_;
-};
 
 // Makes the optimizer for a vector, which shows what it refuses.
 void check_optimizer(const OptionValues& values) {
@@ -55,30 +44,16 @@ void check_optimizer(const OptionValues& values) {
   find_kind(optimizer_kinds(), values.text("optimizer")).make({values, kSize, cpu_device(), {vector}, nullptr});
 }
 
-// Makes the method as its run will, because only `make` knows which values it takes. It exchanges nothing.
-void check_method(const CommunicatorKind& kind, const OptionValues& values, const Schedule& schedule,
-                  Transport& transport, const std::vector<std::string>& hosts) {
-  std::vector<std::string> warnings;  // the run gives them again
-  const auto method = make_communicator(kind, {.transport = transport,
-                                               .values = values,
-                                               .learning_rate = schedule.learning_rate(0),
-                                               .warnings = warnings,
-                                               .seed = static_cast<std::uint64_t>(values.seed("seed")),
-                                               .settings = settings_of_numbers(values),
-                                               .hosts = hosts});
-  refuse_other_splits(values, *method);
-}
-
 // Checks those options of a run that can be checked before it begins. `hosts`: of its ranks.
 void check_values(const OptionValues& values, Transport& job, const std::vector<std::string>& hosts) {
   const CommunicatorKind& kind = find_kind(communicator_kinds(), values.text("communicator"));
-  FirstOf first(job, static_cast<int>(hosts.size()));
-  const int workers = count_workers(kind, values, first.size());
+  const auto ranks = static_cast<int>(hosts.size());
+  const int workers = count_workers(kind, values, ranks);
   // The data is not loaded yet, and any number of samples shows whether the options fit. Scale 0 refuses --lr-scaling,
   // which has no effect if the method averages no gradients.
   const Schedule schedule(values, 1 << 20, 1 << 20, kind.traits.averages_gradients ? 1 : 0);
-  check_method(kind, values, schedule, first, hosts);
-  check_options_of_method(values, kind.traits, first.size(), workers);
+  check_method(kind, values, schedule.learning_rate(0), job, hosts);
+  check_options_of_method(values, kind.traits, ranks, workers);
   if (kind.traits.uses_optimizer) check_optimizer(values);
   check_rollback(values);
   real_in(values, "clip-norm", 0, 1e30);
@@ -88,14 +63,24 @@ void check_values(const OptionValues& values, Transport& job, const std::vector<
   values.real("evaluate-every");
 }
 
+// Whether the message refuses an option that another method may take, and that is not yet an option of one method.
+bool may_suit_another_method(const std::string& message, const Settings& of_method) {
+  const std::size_t at = message.find("has no effect");
+  if (at == std::string::npos || !message.starts_with("--")) return false;
+  const std::string name = message.substr(2, message.find_first_of(" =:", 2) - 2), why = message.substr(at + 13);
+  const bool is_by_method =
+      why.starts_with(" with --communicator ") || why.starts_with(":") || why.starts_with(" here:");
+  return is_by_method && !has_setting(of_method, name);
+}
+
 // An error in the options of a run. If an option suits only some methods, says how to give it to one of them.
-LinesError error_of_cell(const Cell& cell, const Error& error, const std::string& budget) {
+LinesError error_of_cell(const Cell& cell, const Settings& of_method, const Error& error, const std::string& budget) {
   std::vector<std::string> lines = message_lines_of(with_front(cell.label + ": ", error, error.code()));
   const std::string of_budget = "--max-tokens (command line)";  // the only budget that not all datasets accept
   const std::size_t at = budget.starts_with("tokens=") ? lines.front().find(of_budget) : std::string::npos;
   if (at != std::string::npos) {
     lines.front().replace(at, of_budget.size(), "--budget " + budget);
-  } else if (lines.front().find("has no effect") != std::string::npos) {
+  } else if (may_suit_another_method(error.what(), of_method)) {
     lines.back() += ". Put an option of one method behind its name: --communicators easgd:tau=10";
   }
   return {error.code(), lines};
@@ -191,16 +176,19 @@ std::vector<std::string> CompareRuns::outputs_of(const Cell& cell) const {
 OptionValues CompareRuns::parse(const Cell& cell, const std::vector<std::string>& more) const {
   std::vector<std::string> words = grid_.words_of(cell);
   words.insert(words.end(), more.begin(), more.end());
+  // A lone rank has no use for it, wherever it is given; Grid::words_of leaves out that of the command line.
+  std::set<std::string> left_out;
+  if (grid_.groups[cell.group].ranks == 1) left_out.insert("slow-rank");
   try {
-    OptionValues values = line_.parse(words, environment_);
+    OptionValues values = line_.parse(words, environment_, left_out);
     if (const std::vector<std::string> spread = words_of_evaluations(values); !spread.empty()) {
       words.insert(words.end(), spread.begin(), spread.end());
-      values = line_.parse(words, environment_);
+      values = line_.parse(words, environment_, left_out);
     }
     require_loaded(values);
     return values;
   } catch (const Error& error) {
-    throw error_of_cell(cell, error, budget_);
+    throw error_of_cell(cell, grid_.groups[cell.group].method.options, error, budget_);
   }
 }
 
@@ -233,7 +221,7 @@ void CompareRuns::check() {
         check_values(values, job_, {hosts_.begin(), hosts_.begin() + group.ranks});
         require_budget_alone(budget_, values);
       } catch (const Error& error) {
-        throw error_of_cell(cell, error, budget_);
+        throw error_of_cell(cell, grid_.groups[cell.group].method.options, error, budget_);
       }
     }
     refuse_equal_runs(cells);

@@ -1,5 +1,6 @@
 // The grid of a comparison of --program, and what each of its runs finds in its environment.
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <set>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "base/printable.h"
 #include "eave/check.h"
 #include "eave/communicator.h"
+#include "eave/job.h"
 #include "report/text/terminal.h"
 #include "transport/codecs/codec.h"
 
@@ -55,7 +57,48 @@ void refuse_options_of_train(const Method& method) {
   }
 }
 
-// Lets train's own command line judge the options of each method.
+// Refuses what an averager refuses (src/c/averager_options.cpp), and eave train does not.
+void refuse_without_effect_in_program(const Method& method, const OptionValues& values) {
+  const CommunicatorTraits& traits = find_kind(communicator_kinds(), method.communicator).traits;
+  const auto refuse_given = [&](const char* name, bool is_refused, const std::string& why) {
+    if (is_refused && has_setting(method.options, name)) refuse_option(values, name, why);
+  };
+  refuse_given("center-ranks", true, "has no effect in a program of your own: every rank trains");
+  refuse_given("replay", true, "repeats a run of eave train; async-order=round-robin makes a program repeatable");
+  if (has_setting(method.options, "worker-momentum"))
+    refuse_given("worker-momentum", values.text("worker-momentum") != "local",
+                 "has no effect in a program of your own: eave does not reach the vectors of its optimizer");
+  refuse_given("weight-decay", traits.uses_optimizer, "has no effect: weight decay is the optimizer's, which is yours");
+  refuse_given("momentum", !traits.uses_optimizer && values.real("momentum") != 0,
+               "has no effect: " + method.communicator + " moves the parameters itself; give it center-momentum");
+  refuse_given("nonfinite-limit", values.text("on-nonfinite") == "abort", "has no effect with on-nonfinite=abort");
+}
+
+// Refuses the values that only the method's `make` refuses. Nobody knows yet on which hosts the ranks will be, so it
+// refuses only what it would both on one host and on a host for each rank.
+void refuse_values_of_method(const CommunicatorKind& kind, const OptionValues& values, int ranks) {
+  const auto has = [&](const char* name) { return values.entries().contains(name) && values.given(name); };
+  // Only the rate tells whether these two agree.
+  if (!has("lr") && has("rho") && (has("alpha") || has("beta"))) return;
+  std::exception_ptr refusal;
+  find_kind(transport_kinds(), "loopback").run(1, [&](Transport& alone) {
+    std::vector<std::string> apart;
+    for (int rank = 0; rank < ranks; ++rank) apart.push_back("host " + std::to_string(rank));
+    const std::vector<std::string> together(apart.size(), "host");
+    for (const auto& hosts : {together, apart}) {
+      try {
+        check_method(kind, values, values.real("lr"), alone, hosts);
+        refusal = nullptr;
+        return;
+      } catch (const Error&) {
+        if (!refusal) refusal = std::current_exception();
+      }
+    }
+  });
+  if (refusal) std::rethrow_exception(refusal);
+}
+
+// Lets train's own command line and the method itself judge the options of each method.
 void check_methods(const Grid& grid) {
   const CommandLine line = train_command_line();
   const char* const no_environment[] = {nullptr};
@@ -74,7 +117,9 @@ void check_methods(const Grid& grid) {
         refuse_useless_replica_checks(values, kind.traits, group.ranks);
         cells.push_back({group.label(), group.ranks, line.config_in_force(values)});
         cells.back().in_force["batch"] = group.batch;
+        refuse_without_effect_in_program(group.method, values);
         count_workers(kind, values, group.ranks);
+        refuse_values_of_method(kind, values, group.ranks);
       }
     } catch (const Error& error) {
       throw with_front(group.label() + ": ", error, error.code());

@@ -117,20 +117,26 @@ OptionValues CommandLine::declared() const {
   return values;
 }
 
-OptionValues CommandLine::read(const std::vector<std::string>& words, const char* const* environment) const {
+OptionValues CommandLine::read(const std::vector<std::string>& words, const char* const* environment,
+                               const std::set<std::string>& left_out) const {
   OptionValues values = declared();
   const std::vector<Assignment> typed = from_command_line(words, values);
   const std::vector<Assignment> exported = read_environment(environment, values).settings;
   std::string config = text_of(typed, "config");
   if (config.empty()) config = text_of(exported, "config");
-  if (!config.empty()) assign(values, from_file(path_of_word(config, "--config"), values));
-  assign(values, exported);
+  const auto assign_others = [&](std::vector<Assignment> settings) {
+    std::erase_if(settings, [&](const Assignment& each) { return left_out.contains(each.name); });
+    assign(values, settings);
+  };
+  if (!config.empty()) assign_others(from_file(path_of_word(config, "--config"), values));
+  assign_others(exported);
   assign(values, typed);
   return values;
 }
 
-OptionValues CommandLine::parse(const std::vector<std::string>& words, const char* const* environment) const {
-  OptionValues values = read(words, environment);
+OptionValues CommandLine::parse(const std::vector<std::string>& words, const char* const* environment,
+                                const std::set<std::string>& left_out) const {
+  OptionValues values = read(words, environment, left_out);
   for (const auto& [name, expand] : expanded_) {
     if (values.given(name)) values.set(name, expand(values.text(name)), values.entry(name).source);
   }

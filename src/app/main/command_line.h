@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -44,11 +45,14 @@ class CommandLine {
 
   // Reads options from all places. Throws Error(kUsage): unknown names (with the likely one), wrong values, and options
   // without effect because of the chosen members. `environment` is main's, null-terminated. Pass nullptr for a command
-  // that EAVE_* do not concern, because they are settings of a training.
-  OptionValues parse(const std::vector<std::string>& words, const char* const* environment = nullptr) const;
+  // that EAVE_* do not concern, because they are settings of a training. Options of `left_out` are ignored unless
+  // `words` has them.
+  OptionValues parse(const std::vector<std::string>& words, const char* const* environment = nullptr,
+                     const std::set<std::string>& left_out = {}) const;
 
   // The options from all places, before parse() compares them with each other.
-  OptionValues read(const std::vector<std::string>& words, const char* const* environment) const;
+  OptionValues read(const std::vector<std::string>& words, const char* const* environment,
+                    const std::set<std::string>& left_out = {}) const;
 
   // One line that names variables EAVE_… that are neither options nor known to belong to other software; "" if there
   // are none.

@@ -3,9 +3,11 @@
 #include <string>
 
 #include "app/options/training_plan.h"
+#include "app/run/run_settings.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"
 #include "eave/check.h"
+#include "transport/decorators/forwarding.h"
 
 namespace eave {
 
@@ -89,6 +91,35 @@ void refuse_other_splits(const OptionValues& values, Communicator& communicator)
     refuse_option(values, "accumulate", "with --reproducible, --micro-batches says how a batch is split: leave it out");
   if (splits && communicator.moments() != nullptr)
     refuse_option(values, "accumulate", "contradicts --batch-norm sync, which normalises over the whole batch");
+}
+
+namespace {
+
+// Rank 0 of a job of these many ranks, of which only its size is asked.
+class FirstOf final : public ForwardingTransport {
+ public:
+  FirstOf(Transport& job, int ranks) : ForwardingTransport(job), ranks_(ranks) {}
+  int rank() const override { return 0; }
+  int size() const override { return ranks_; }
+
+ private:
+  const int ranks_;
+};
+
+}  // namespace
+
+void check_method(const CommunicatorKind& kind, const OptionValues& values, double learning_rate, Transport& job,
+                  const std::vector<std::string>& hosts) {
+  FirstOf first(job, static_cast<int>(hosts.size()));
+  std::vector<std::string> warnings;  // the run gives them again
+  const auto method = make_communicator(kind, {.transport = first,
+                                               .values = values,
+                                               .learning_rate = learning_rate,
+                                               .warnings = warnings,
+                                               .seed = static_cast<std::uint64_t>(values.seed("seed")),
+                                               .settings = settings_of_numbers(values),
+                                               .hosts = hosts});
+  refuse_other_splits(values, *method);
 }
 
 void check_options_of_method(const OptionValues& values, const CommunicatorTraits& traits, int ranks, int workers) {

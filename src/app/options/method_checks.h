@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "eave/communicator.h"
 #include "eave/options.h"
@@ -26,6 +28,11 @@ void refuse_endless_bytes(const OptionValues& values, const CommunicatorTraits& 
 void refuse_stops_before_average(const OptionValues& values);
 // --accumulate, and options that depend on the number of ranks, with a method that splits batches in its own way.
 void refuse_other_splits(const OptionValues& values, Communicator& communicator);
+
+// Makes the method as rank 0 of its run will, because only `make` knows which values it takes. It exchanges nothing.
+// `job`: any transport. `hosts`: of the run's ranks.
+void check_method(const CommunicatorKind& kind, const OptionValues& values, double learning_rate, Transport& job,
+                  const std::vector<std::string>& hosts);
 
 // All of the above that need no communicator.
 void check_options_of_method(const OptionValues& values, const CommunicatorTraits& traits, int ranks, int workers);
