@@ -133,7 +133,7 @@ int eave_look_ahead(eave_averager* averager, const float* velocity, double facto
  * the function that would make the mean returns EAVE_USAGE on all ranks: eave_before_update for gradients, otherwise
  * eave_after_update, eave_consensus, eave_state or eave_save. Then the averager can only be closed. If ranks take steps
  * independently (easgd-async), a rank that takes none takes part in the first step of the other ranks with weight 0, in
- * its next collective call. */
+ * its next collective call that is no step. That call may move the parameters, and sets the gradients to 0. */
 int eave_begin_step(eave_averager* averager, int64_t samples, int64_t samples_everywhere, double learning_rate);
 /* Optional; call it between eave_begin_step and eave_after_update if the optimizer takes this step at another learning
  * rate, the same on all ranks. Not collective. */

@@ -163,7 +163,8 @@ TEST_F(HuggingfaceModel, with_an_array_under_two_names_is_refused) {
   all.push_back(all.back());
   all.back().name = "_orig_mod." + twice;
   write(all);
-  expect_refused("holds '" + twice + "' and '_orig_mod." + twice + "', which are the same array of the model");
+  expect_refused("holds '" + twice + "' and '_orig_mod." + twice +
+                 "', which are the same array of the model; save the model again");
 }
 
 TEST_F(HuggingfaceModel, of_numbers_of_64_bits_is_refused_by_their_type) {

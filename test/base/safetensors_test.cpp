@@ -140,7 +140,7 @@ TEST_F(HashedFile, is_read_as_it_was_written_and_refused_with_any_bit_of_an_arra
 TEST_F(HashedFile, whose_header_would_be_endless_is_refused_with_its_length) {
   std::string endless = whole;
   std::ranges::fill_n(endless.begin(), 8, '\xff');
-  EXPECT_TRUE(says(refusal_with(endless), "says its header has 18446744073709551615 bytes"));
+  EXPECT_TRUE(says(refusal_with(endless), "says its header has a length of 18446744073709551615"));
 }
 
 TEST_F(HashedFile, is_refused_after_two_values_have_changed_places) {

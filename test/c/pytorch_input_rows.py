@@ -255,7 +255,7 @@ def hold_an_averager_is_refused_a_copy():
 
 def hold_a_scripted_model_is_refused_by_name_and_a_traced_one_trains():
     warnings.filterwarnings("ignore", message="`torch.jit")  # it is deprecated
-    refused_by_all("the model is from torch.jit.script, whose modules take no hooks", lambda: make(torch.jit.script(network())))
+    refused_by_all("the model is from torch.jit.script or torch.jit.load, whose modules take no hooks", lambda: make(torch.jit.script(network())))
     refused_by_all("'1' is from torch.jit.script",
                    lambda: make(torch.nn.Sequential(torch.nn.Linear(4, 6), torch.jit.script(torch.nn.Linear(6, 3)))))
     alone, model = network(0), torch.jit.trace(network(), batch(0))

@@ -14,8 +14,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Plurals that need no count_text: the code has a branch for 1, or there are at least two.
-constexpr std::array kNeverOne = {"compare_grid.cpp: ranks", "compression.cpp: ranks", "reproducible.cpp: ranks",
-                                  "verdict.cpp: ranks",      "stragglers.cpp: steps",  "replica_comparison.cpp: ranks"};
+constexpr std::array kNeverOne = {"compare_grid.cpp: ranks",      "compression.cpp: ranks", "reproducible.cpp: ranks",
+                                  "verdict.cpp: ranks",           "plan_text.cpp: ranks",   "stragglers.cpp: steps",
+                                  "replica_comparison.cpp: ranks"};
 
 TEST(Counts, before_a_plural_are_written_by_the_one_helper) {
   const std::regex counts(

@@ -86,6 +86,7 @@ class Averager(Steps):
 
     save() and load() keep checkpoints from which a job goes on; state_dict() and load_state_dict() are for torch.save.
     """
+    _IN_PLACE_OF_COPIES = ": copy the model and the optimizer alone; averager.state_dict() is for torch.save"
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, communicator: Optional[str] = None, *,
                  master_weights: bool = False, batch_norm_statistics: str = "local", overlap: Optional[bool] = None,

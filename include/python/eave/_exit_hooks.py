@@ -15,8 +15,9 @@ from ._leaving import close_left_open
 from ._library import job
 from ._ranks import stop
 
-TURN = 0.25  # seconds by which each rank waits longer than the one before; ending all ranks takes less
+TURN = 0.5  # seconds by which each rank waits longer than the one before; to record a failure and end all takes less
 MOST_TURNS = 6
+PATIENCE_OF_MPIRUN = 2  # seconds in which mpirun ends the other ranks of one that has left
 PATIENCE = 5  # seconds that the process has to end by itself after an exception, and rank 0 to end all ranks
 
 _code: Optional[int] = None  # exit code of the exception that ends this process
@@ -113,7 +114,7 @@ def _end_with_averager_open() -> None:
     here, so this process leaves without MPI_Finalize: within a second mpirun ends the other ranks and keeps that code."""
     has_mpirun = bool(job.library.eave_ranks_meet_by_mpi())
     if not is_alone():
-        time.sleep(8 * TURN * min(_rank(), 1) if has_mpirun else TURN * min(_rank(), MOST_TURNS))
+        time.sleep(PATIENCE_OF_MPIRUN * min(_rank(), 1) if has_mpirun else TURN * min(_rank(), MOST_TURNS))
     print(f"eave: rank {_rank()} ends with an averager open; close() it first, on all ranks, or open it by "
           "`with eave.Averager(...) as averager:`", file=sys.stderr)
     if not is_alone() and not has_mpirun:

@@ -31,7 +31,7 @@ class _Job:
     is_left_by_exit = False                     # SystemExit has left the block of an averager
     why_alone = ""                              # what this rank does by itself now, so that it may not call the others
     hand_over_all: Optional[Callable[[], None]] = None  # to be called before a collective call of a step; see Overlap
-    caller = 0                                  # the thread that is within a collective call; 0: none
+    callers: set[int] = set()                   # the threads that are within a collective call
     is_broken = False                           # a call has failed in such a way that the job cannot go on
 
 
@@ -155,11 +155,13 @@ def _code_of(name: str, arguments: tuple[Any, ...]) -> int:
     if name in _ALONE:
         return int(function(*arguments))
     thread = threading.get_ident()
-    if name in _BEGIN and job.caller not in (0, thread):
+    if name in _BEGIN and job.callers - {thread}:
         raise Error(USAGE, f"{name}: another thread of this rank is within a call of eave: let one thread make all calls, "
                            "because ranks must make them in the same order")
-    job.caller = thread
+    is_outer = thread not in job.callers
+    job.callers.add(thread)
     try:
         return int(function(*arguments))
     finally:
-        job.caller = 0
+        if is_outer:
+            job.callers.discard(thread)

@@ -29,6 +29,7 @@ _kept: list[Any] = []
 class Method:
     """A communicator over two vectors, parameters and gradients, given by their addresses. As a context manager it is
     closed at the end of the block. If an exception leaves the block, it does not wait for other ranks."""
+    _IN_PLACE_OF_COPIES = ""  # what to do instead, in the message that refuses a copy
 
     def __init__(self, parameters: int, gradients: int, count: int, communicator: str, options: dict[str, Option]) -> None:
         start()
@@ -234,8 +235,8 @@ class Method:
 
     def __reduce_ex__(self, _: Any) -> Any:
         """copy.copy, copy.deepcopy, pickle and torch.save call it."""
-        raise Error(USAGE, f"{type(self).__name__} belongs to this process, so it cannot be copied or pickled: copy the model "
-                           "and the optimizer alone; averager.state_dict() is for torch.save")
+        raise Error(USAGE, f"{type(self).__name__} belongs to this process, so it cannot be copied or pickled"
+                           + self._IN_PLACE_OF_COPIES)
 
     def __enter__(self: Self) -> Self:
         self._refuse_closed("with")

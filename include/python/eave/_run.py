@@ -210,7 +210,12 @@ def _directory(run_dir: Union[str, "os.PathLike[str]", None]) -> str:
     except (TypeError, UnicodeEncodeError):
         raise Error(USAGE, f"eave.Run: run_dir={ascii(str(run_dir)[:40])[1:-1]}; expected a path in UTF-8") from None
     given = directory_of_run(named)
-    path = text_of_first_rank(given and os.path.abspath(given))
+    try:
+        whole = os.path.abspath(given) if given and rank() == 0 else given
+        whole.encode()
+    except (OSError, UnicodeEncodeError):  # the working directory is gone, or has a name that is not UTF-8
+        whole = given
+    path = text_of_first_rank(whole)
     if not path:
         raise Error(USAGE, 'eave.Run: give a run directory, such as eave.Run("runs/a", averager)', is_shared=True)
     return path

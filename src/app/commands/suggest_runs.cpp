@@ -74,7 +74,6 @@ void add_runs(const fs::path& directory, SuggestRuns& all) {
 
 // What runs must share: model, data, number of parameters, metric.
 void require_one_model(const std::vector<SuggestRun>& runs) {
-  constexpr std::size_t kDigits = 8;
   const SuggestRun& first = runs.front();
   const auto require = [&](const SuggestRun& run, const char* what, const std::string& ours,
                            const std::string& theirs) {
@@ -89,8 +88,11 @@ void require_one_model(const std::vector<SuggestRun>& runs) {
     require(run, "metrics", first.record.metric.name, run.record.metric.name);
     // A dataset of files may have had others. Old runs, and programs of a person's own, may not say what they had.
     const std::string &ours = first.record.data_identity, &theirs = run.record.data_identity;
-    if (!ours.empty() && !theirs.empty())
-      require(run, "content of their data", ours.substr(0, kDigits), theirs.substr(0, kDigits));
+    if (!ours.empty() && !theirs.empty() && ours != theirs) {
+      throw Error(ExitCode::kUsage, first.name + " and " + run.name +
+                                        " trained on different data: other files, another part held out, or another "
+                                        "vocabulary or context; give runs of one training");
+    }
   }
 }
 

@@ -321,7 +321,11 @@ ModelDescription describe_huggingface_model(const std::filesystem::path& file) {
 }
 
 int longest_text_of(const SafetensorsFile& file) {
-  if (file.metadata.contains("model")) return description_in(file).longest_text;
+  if (file.metadata.contains("model")) {
+    const ModelDescription model = description_in(file);
+    const bool is_rotary = model.specification.find("rotary") != std::string::npos;
+    return is_rotary ? std::max(model.longest_text, model.image.height) : model.longest_text;
+  }
   const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
   if (!is_of_huggingface(file) || !is_folder_of_transformers(folder)) return 0;
   const HuggingfaceConfig config = read_huggingface_config(folder / "config.json");

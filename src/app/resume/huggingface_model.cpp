@@ -49,13 +49,13 @@ void leave_out_zeros(SafetensorsFile& file, const TransformerForm& form, const s
 }
 
 // The arrays under their whole names, without those that hold no parameter. Refuses two that would get one name.
-SafetensorsFile with_whole_names(const SafetensorsFile& file, const std::string& remedy) {
+SafetensorsFile with_whole_names(const SafetensorsFile& file) {
   std::map<std::string, std::string> names;  // those in the file, by whole names
   const auto whole_name = [&](const std::string& name) {
     const auto [entry, is_new] = names.emplace(huggingface_name(name), name);
     if (is_new) return entry->first;
     refuse_arrays(file, "holds '" + entry->second + "' and '" + name + "', which are the same array of the model",
-                  remedy);
+                  "save the model again, with each array under one name");
   };
   SafetensorsFile found;
   found.path = file.path;
@@ -84,7 +84,7 @@ HuggingfaceArrays huggingface_arrays(const SafetensorsFile& file, const Graph& g
     refuse_arrays(file, std::string("its arrays have the names of GPT-2 or Llama, but ") + error.what(), remedy);
   }
   check_huggingface_config(file.path, form, remedy);
-  HuggingfaceArrays found{with_whole_names(file, remedy), {}};
+  HuggingfaceArrays found{with_whole_names(file), {}};
   leave_out_shared_output(found.file, form, remedy);
   leave_out_zeros(found.file, form, remedy);
   found.tensors = huggingface_tensors(graph, form, is_turned(found.file, form));

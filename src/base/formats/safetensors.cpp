@@ -89,8 +89,8 @@ std::uint64_t read_header_length(std::istream& file, std::uint64_t file_size, co
   std::uint64_t length = 0;
   for (std::size_t byte = 8; byte-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[byte]);
   if (length == 0 || length > kHeaderLimitBytes || length > file_size - 8) {
-    refuse_header(
-        path, "says its header has " + std::to_string(length) + " bytes, of a file of " + std::to_string(file_size));
+    refuse_header(path, "says its header has a length of " + std::to_string(length) + ", in bytes, of a file of " +
+                            std::to_string(file_size));
   }
   return length;
 }

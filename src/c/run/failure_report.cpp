@@ -19,7 +19,7 @@ enum ReportKind : std::int64_t { kPiece = 48, kRecorded };
 constexpr std::size_t kBefore = 2, kMostText = 1000;
 constexpr std::size_t kPieceBytes =
     sizeof(std::int64_t) * (std::tuple_size_v<decltype(ControlMessage::numbers)> - kBefore);
-constexpr std::chrono::milliseconds kMostForRecord{500};
+constexpr std::chrono::milliseconds kMostForRecord{300};
 
 }  // namespace
 
@@ -47,7 +47,12 @@ void FailureReport::tick(double) try {
 }
 
 void FailureReport::send(const Error& error) {
-  const std::string text = std::string(error.what()).substr(0, kMostText);
+  std::string text = error.what();
+  if (text.size() > kMostText) {
+    std::size_t end = kMostText;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // within a character of UTF-8
+    text = text.substr(0, end) + " ...";
+  }
   for (std::size_t at = 0; at < text.size(); at += kPieceBytes) {
     ControlMessage message{kPiece, {static_cast<std::int64_t>(error.code()), static_cast<std::int64_t>(text.size())}};
     std::memcpy(message.numbers.data() + kBefore, text.data() + at, std::min(kPieceBytes, text.size() - at));

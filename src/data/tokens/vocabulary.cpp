@@ -89,7 +89,10 @@ constexpr std::pair<const char*, const char*> kTwoFiles[] = {{"encoder.json", "v
 // Refuses half of a vocabulary.
 void require_no_half(const fs::path& file) {
   for (const auto& [numbers, merges] : kTwoFiles) {
+    const fs::path folder = file.parent_path();
+    std::error_code error;
     if (file.filename() != numbers && file.filename() != merges) continue;
+    if (!fs::exists(folder / numbers, error) || !fs::exists(folder / merges, error)) continue;
     throw Error(ExitCode::kUsage, "--vocabulary " + file.string() + " is one of two files, " + numbers + " and " +
                                       merges + ": name the folder that has both");
   }

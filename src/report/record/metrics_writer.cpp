@@ -50,7 +50,13 @@ void MetricsWriter::write(const std::string& lines, bool are_last) {
   untold_ += lost;
 }
 
+std::int64_t MetricsWriter::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
 void MetricsWriter::require_written() const {
+  const std::lock_guard lock(mutex_);
   if (!file_.problem().empty()) throw Error(ExitCode::kInputOutput, file_.problem());
 }
 

@@ -84,12 +84,12 @@ class MetricsWriter {
   void write_failure(const Error& error);              // the last line of a run that failed: later ones are dropped
   void write_end(const RunSummary& summary);           // throws as write_header does
   std::string flush() const { return file_.flush(); }  // as LogFile::flush
-  std::int64_t lost() const { return lost_; }          // lines
+  std::int64_t lost() const;                           // lines
 
  private:
   void write(const std::string& lines, bool are_last = false);
   void require_written() const;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   LogFile file_;
   bool has_failed_ = false;
   std::int64_t lost_ = 0, untold_ = 0;  // lost lines; those of them not recorded in the file yet

@@ -222,8 +222,10 @@ TEST_F(Vocabularies, that_are_files_of_other_kinds_are_refused_by_name) {
 
 TEST_F(Vocabularies, of_two_files_are_named_by_their_folder) {
   write_gpt2(numbers_json(kMore), kMerges);
+  write_text(place() / "vocab.json", "a b\n");
+  expect_refusal(refused("vocab.json"), ExitCode::kBadData, {"vocab.json"});  // alone, as a tokenizer of another name
+  write_text(place() / "merges.txt", "a b\n");
   for (const char* name : {"encoder.json", "vocab.bpe", "vocab.json", "merges.txt"}) {
-    write_text(place() / name, "a b\n");
     expect_refusal(refused(name), ExitCode::kUsage, {name, "is one of two files", "name the folder that has both"});
   }
 }

@@ -230,6 +230,8 @@ TEST(Export, keeps_the_longest_text_of_the_weights_from_which_a_run_began) {
                                  "linear 48 no_bias; rotary 2; attention 2; linear 16 no_bias); residual(rms_norm; "
                                  "linear 64 no_bias; gated silu; linear 16 no_bias); rms_norm; tied_output'")));
   EXPECT_EQ(positions_of("export run", "first"), 12);
+  expect_end(0, place.eave(train("--context 8 --model first --initial-parameters run --run-dir own --max-steps 1")));
+  EXPECT_EQ(positions_of("export own", "of-own"), 12);
   const std::string weights = place.path() / "first/model.safetensors";
   const SafetensorsFile file = read_safetensors(weights);
   write_safetensors(OutputPath(weights), file.arrays, {{"format", "pt"}});

@@ -265,7 +265,7 @@ TEST(SuggestProgram, refuses_what_no_advice_follows_from) {
   expect("empty", 66, "empty: holds no run (metrics.jsonl is missing); give the --run-dir of eave train");
   expect("a other", 64, "a and other have different models (lenet, mlp); give runs of one training");
   expect("'old data' 'new data'", 64,
-         "old data and new data have different content of their data (01234567, fedcba98)");
+         "old data and new data trained on different data: other files, another part held out, or another vocabulary");
   expect("one", 64, "say how many ranks you could start, such as --ranks 4");
   expect("short", 65, "short: metrics.jsonl has too few steps to plan with");
   expect("none", 65, "none: metrics.jsonl has too few steps to plan with");

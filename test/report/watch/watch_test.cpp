@@ -260,7 +260,7 @@ TEST_F(Watching, tells_a_newer_format_from_damage) {
 // Two ranks of 100 samples a step each. Rank 0's lines lack those of the other since the last evaluation.
 TEST_F(Watching, counts_the_samples_of_all_ranks_of_a_program_in_what_is_done) {
   begin("run", {{"program", "train.py"}, {"max-samples", "16000"}});
-  step("run", 0, 1, 20);
+  step("run", 0, 1, 19);
   EvaluationRecord counted = evaluation(2, 0.5);
   counted.samples = 4000;
   MetricsWriter(file("run")).write_evaluation(counted);

@@ -6,7 +6,7 @@
 
 #include "report/suggest/suggestion.h"
 #include "test/expectations.h"
-#include "test/report/suggest_questions.h"
+#include "test/report/suggest/suggest_questions.h"
 
 namespace eave {
 namespace {
