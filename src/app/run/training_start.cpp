@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "app/resume/huggingface_model.h"
 #include "app/run/training_job.h"
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"

@@ -1,12 +1,18 @@
 // Tests what `eave compare` refuses or leaves out, wherever it was given, before the first run.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "test/program/expectations.h"
 
 namespace eave {
 namespace {
+
+namespace fs = std::filesystem;
 
 // Only the method's own code refuses these values, which a program's averager would call in the first run.
 TEST(CompareRefusals, of_a_program_come_before_its_first_run) {
