@@ -17,7 +17,7 @@ from ._library import call, job
 from ._method import Method, number_in
 from ._program import (batch_of_run, directory_of_run, planned_steps, require_planned_length, settings_of_run,
                        warn_of_unread_seed)
-from ._ranks import text_of_first_rank
+from ._ranks import rank, text_of_first_rank
 
 _CANNOT_CREATE = 73  # an exit code of eave
 # In the settings of a run two of these words are orders, and config.json has a format of its own.
