@@ -31,7 +31,7 @@ class _Job:
     is_left_by_exit = False                     # SystemExit has left the block of an averager
     why_alone = ""                              # what this rank does by itself now, so that it may not call the others
     hand_over_all: Optional[Callable[[], None]] = None  # to be called before a collective call of a step; see Overlap
-    callers: set[int] = set()                   # the threads that are within a collective call
+    callers: dict[int, None] = {}               # the threads that are within a collective call
     is_broken = False                           # a call has failed in such a way that the job cannot go on
 
 
@@ -134,34 +134,32 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
 
 
 def call(name: str, *arguments: Any) -> None:
-    """Calls eave_NAME. Raises its message as an Error, in the words of a Python program."""
+    """Calls eave_NAME. Raises its message as an Error, in the words of a Python program. So it does if two threads train at a
+    time: each rank would order their calls in its own way, and the values of one averager would be averaged with those of
+    another."""
     if job.is_stopped and name != "stop":
         raise Error(USAGE, "eave.stop() was called, and a process can join a job only once: call stop() after the last use "
                            "of eave, or not at all; the end of the program does the same")
     if job.hand_over_all and name not in _ALONE:
         job.hand_over_all()
-    code = _code_of(name, arguments)
-    if code != 0:
-        job.is_broken = job.is_broken or code not in (USAGE, CONFIGURATION)
-        options = arguments[0].decode() if name == "open" else ""
-        message = in_words_of_python(job.library.eave_error().decode(), options)
-        raise Error(code, message, job.library.eave_error_is_shared() != 0)
-
-
-def _code_of(name: str, arguments: tuple[Any, ...]) -> int:
-    """Calls eave_NAME. Raises an Error if two threads train at a time: each rank would order their calls in its own way, and
-    the values of one averager would be averaged with those of another."""
-    function = getattr(job.library, "eave_" + name)
-    if name in _ALONE:
-        return int(function(*arguments))
     thread = threading.get_ident()
-    if name in _BEGIN and job.callers - {thread}:
+    if name in _BEGIN and {**job.callers, thread: None} != {thread: None}:
         raise Error(USAGE, f"{name}: another thread of this rank is within a call of eave: let one thread make all calls, "
                            "because ranks must make them in the same order")
-    is_outer = thread not in job.callers
-    job.callers.add(thread)
+    is_outer = name not in _ALONE and thread not in job.callers
+    if is_outer:
+        job.callers[thread] = None
     try:
-        return int(function(*arguments))
+        code = int(getattr(job.library, "eave_" + name)(*arguments))
     finally:
         if is_outer:
-            job.callers.discard(thread)
+            del job.callers[thread]
+    if code != 0:
+        _raise(code, name, arguments)
+
+
+def _raise(code: int, name: str, arguments: tuple[Any, ...]) -> None:
+    job.is_broken = job.is_broken or code not in (USAGE, CONFIGURATION)
+    options = arguments[0].decode() if name == "open" else ""
+    message = in_words_of_python(job.library.eave_error().decode(), options)
+    raise Error(code, message, job.library.eave_error_is_shared() != 0)
