@@ -131,6 +131,16 @@ def hold_a_scaler_divides_before_the_mean_of_joined_steps():
         joined_with_clipping("allreduce", average, step, scaler.scale)
 
 
+def step_scaled(scaler, averager, loss):
+    """A step with this GradScaler, or with none."""
+    (scaler.scale(loss) if scaler else loss).backward()
+    if scaler:
+        scaler.step(averager)
+        scaler.update()
+    else:
+        averager.step()
+
+
 def hold_a_scaler_alone_steps_in_join():
     trained = []
     for scaler in (None, torch.amp.GradScaler("cpu", init_scale=1024.0)):
@@ -138,13 +148,7 @@ def hold_a_scaler_alone_steps_in_join():
         with averager.join():
             for step in range(batches_of(eave.rank())):
                 optimizer.zero_grad()
-                loss = loss_of(model, eave.rank(), step)
-                (scaler.scale(loss) if scaler else loss).backward()
-                if scaler:
-                    scaler.step(averager)
-                    scaler.update()
-                else:
-                    averager.step()
+                step_scaled(scaler, averager, loss_of(model, eave.rank(), step))
         assert is_same_everywhere(model.parameters())
         trained.append([each.detach().clone() for each in model.parameters()])
         averager.close()
@@ -160,13 +164,7 @@ def hold_scales_that_have_parted_in_join_change_no_step():
             with averager.join():
                 for step in range(batches_of(eave.rank())):
                     optimizer.zero_grad()
-                    loss = loss_of(model, eave.rank(), step) * (math.inf if step == bad else 1)
-                    (scaler.scale(loss) if scaler else loss).backward()
-                    if scaler:
-                        scaler.step(averager)
-                        scaler.update()
-                    else:
-                        averager.step()
+                    step_scaled(scaler, averager, loss_of(model, eave.rank(), step) * (math.inf if step == bad else 1))
             if scaler:
                 assert scaler.get_scale() == (512.0 if batches_of(eave.rank()) > 6 else 1024.0), scaler.get_scale()
         assert is_same_everywhere(model.parameters()) and averager.steps_left_out == 1

@@ -47,7 +47,8 @@ def refuse_wrapped(model: torch.nn.Module) -> None:
             _refuse_group(module)
         if "RecursiveScriptModule" in kinds:
             raise Error(USAGE, f"{repr(name) if name else 'the model'} is from torch.jit.script or torch.jit.load, "
-                               "whose modules take no hooks: give the Averager the model without it; torch.compile and torch.jit.trace work")
+                               "whose modules take no hooks: give the Averager the model without it; torch.compile and "
+                               "torch.jit.trace work")
         if "SyncBatchNorm" in kinds:
             _refuse_lonely(name)
 
