@@ -60,12 +60,16 @@ void read_files(const Json& entries, Manifest& manifest) {
 }  // namespace
 
 int count_in(const Manifest& manifest, const char* note) {
+  return static_cast<int>(
+      std::clamp<std::int64_t>(number_in(manifest, note).value_or(1), 1, std::ssize(manifest.files)));
+}
+
+std::optional<std::int64_t> number_in(const Manifest& manifest, const char* note) {
   const auto found = manifest.notes.find(note);
-  int count = 1;
-  if (found != manifest.notes.end()) {
-    std::from_chars(found->second.data(), found->second.data() + found->second.size(), count);
-  }
-  return std::clamp(count, 1, static_cast<int>(manifest.files.size()));
+  std::int64_t number = 0;
+  if (found == manifest.notes.end()) return {};
+  const char* const end = found->second.data() + found->second.size();
+  return std::from_chars(found->second.data(), end, number).ec == std::errc() ? std::optional(number) : std::nullopt;
 }
 
 Hash128 configuration_of(const std::map<std::string, std::string>& identity) {

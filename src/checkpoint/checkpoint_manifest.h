@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,11 +16,14 @@ namespace eave {
 // Keys of Manifest::notes:
 // - kWorkers: how many ranks trained
 // - kStatistics: how many ranks' batch-norm statistics a reader merges, 1 or all that trained
+// - kSinceAverage: the steps since the moving average had moved, if its run was resumed on another number of ranks and
+// the number of the step does not tell
 // - kEnded: if the run ended here before its last step, what it had reached (to_text in train/loop/budget.h)
 // - kSettings: the settings of eave train that a run may not change, as JSON; checkpoints from before 2026-11-30 lack
 // it
 constexpr const char* kWorkers = "workers";
 constexpr const char* kStatistics = "statistics of ranks";
+constexpr const char* kSinceAverage = "steps since the average moved";
 constexpr const char* kEnded = "ended";
 constexpr const char* kSettings = "settings";
 
@@ -34,6 +38,9 @@ struct Manifest {
 
 // The number in a note, kWorkers or kStatistics, kept within 1 and the number of files; 1 if there is no such note.
 int count_in(const Manifest& manifest, const char* note);
+
+// The same number as it stands; nothing if there is no such note.
+std::optional<std::int64_t> number_in(const Manifest& manifest, const char* note);
 
 Hash128 configuration_of(const std::map<std::string, std::string>& identity);
 

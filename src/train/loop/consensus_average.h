@@ -4,6 +4,7 @@
 // It begins as the consensus after the first step.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -26,11 +27,19 @@ class ConsensusAverage {
   // an exchange in flight.
   void after_step(std::int64_t index, Communicator& communicator) {
     if (!is_due(index)) return;
-    // The second time comes after one step less than the others.
-    const std::int64_t last = index + 1 == every_ ? 1 : index + 1 - every_;
-    const double share = index == 0 ? 1 : 1 - std::pow(decay_, static_cast<double>(index + 1 - last));
+    const double share = index == 0 ? 1 : 1 - std::pow(decay_, static_cast<double>(index + 1 - last_));
     device_.move_average(average_.slice(), rest_.slice(), communicator.consensus(), static_cast<float>(share));
+    last_ = index + 1;
   }
+
+  // The steps since the average last moved, after `steps` steps.
+  std::int64_t steps_since_move(std::int64_t steps) const { return steps - last_; }
+  // The same in a run that was never resumed on another number of ranks, which numbers its steps anew.
+  std::int64_t usual_steps_since_move(std::int64_t steps) const {
+    return steps - std::max(steps / every_ * every_, std::int64_t{1});
+  }
+  // Goes on after `steps` steps with a state that was saved `since` steps after the average had moved.
+  void resume(std::int64_t steps, std::int64_t since) { last_ = steps - since; }
 
   // The share of the average after `steps` steps that is still the consensus after the first one.
   double share_of_beginning(std::int64_t steps) const {
@@ -50,6 +59,7 @@ class ConsensusAverage {
   Device& device_;
   const double decay_;
   const std::int64_t every_;
+  std::int64_t last_ = 0;  // the steps after which the average last moved, in this run's numbers: it may be negative
   Buffer average_, rest_;
 };
 

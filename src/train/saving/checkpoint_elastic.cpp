@@ -108,6 +108,7 @@ TrainingProgress ElasticResumption::load() {
     if (goes_on) restore_worker(mine);
     if (has_own) restore_own_state(mine);
   });
+  resume_average(parts_, manifest_, first_step_);
   parts_.communicator.forget_consensus();
   parts_.communicator.join({goes_on, former_workers, true});
   return progress_after(headers);

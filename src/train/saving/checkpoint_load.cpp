@@ -136,6 +136,7 @@ TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, 
   agree(parts.transport, [&] {
     require_same_vectors(directory, manifest, parts, header);
     restore(checkpoint_path(directory, step), parts, header, body);
+    resume_average(parts, manifest, step);
   });
   parts.communicator.forget_consensus();
   if (!plugin.empty()) require_same_model(parts, header, body, plugin);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "checkpoint/checkpoint_manifest.h"
 #include "train/loop/consensus_average.h"
 
 namespace eave {
@@ -41,6 +40,12 @@ std::map<std::string, std::string> identity_of(const TrainingParts& parts) {
                                                  {"model parameters", std::to_string(parts.replica.parameters.size())}};
   if (!parts.data.identity.empty()) identity["data"] = parts.data.identity;
   return identity;
+}
+
+void resume_average(const TrainingParts& parts, const Manifest& manifest, std::int64_t steps) {
+  if (parts.average == nullptr) return;
+  const std::int64_t usual = parts.average->usual_steps_since_move(manifest.step);
+  parts.average->resume(steps, number_in(manifest, kSinceAverage).value_or(usual));
 }
 
 void SavedState::take(const TrainingParts& parts, const TrainingProgress& progress, ConstSlice consensus, bool copies) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_format.h"
+#include "checkpoint/checkpoint_manifest.h"
 #include "eave/trainer.h"
 
 namespace eave {
@@ -22,6 +23,9 @@ std::vector<NamedSlice> state_of(const TrainingParts& parts);
 // Settings that must be equal in the run that saved and the run that resumes, by name. "ranks" and "steps per epoch"
 // may differ in an elastic resumption.
 std::map<std::string, std::string> identity_of(const TrainingParts& parts);
+
+// The moving average goes on as it was when the checkpoint was saved; here `steps` are done. No effect without one.
+void resume_average(const TrainingParts& parts, const Manifest& manifest, std::int64_t steps);
 
 // A rank's state at one moment, as it goes into its file.
 class SavedState {

@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "eave/agreement.h"
 #include "eave/check.h"
+#include "train/loop/consensus_average.h"
 
 namespace eave {
 namespace {
@@ -88,9 +89,17 @@ void Checkpoints::start(const TrainingProgress& progress, bool copies) {
     return;
   }
   const bool is_sent = lacks_access(plan_.ranks_without_access, parts_.transport.rank());
+  since_average_ = steps_since_average(progress.steps);
   state_.take(parts_, progress, parts_.communicator.consensus(), copies && !is_sent);
   if (!plan_.ranks_without_access.empty()) send();
   if (!is_sent) start_to_write();
+}
+
+// Nothing if the number of the step tells it.
+std::optional<std::int64_t> Checkpoints::steps_since_average(std::int64_t steps) const {
+  if (parts_.average == nullptr) return {};
+  const std::int64_t since = parts_.average->steps_since_move(steps);
+  return since == parts_.average->usual_steps_since_move(steps) ? std::nullopt : std::optional(since);
 }
 
 void Checkpoints::start_to_write() {
@@ -228,6 +237,7 @@ void Checkpoints::begin_commit(const std::vector<Report>& all) {
   const bool is_of_first = statistics_ == NormStatistics::kLocal || parts_.communicator.consensus_is_first_worker();
   manifest.notes[kWorkers] = std::to_string(parts_.sampler.ranks());
   manifest.notes[kStatistics] = std::to_string(is_of_first ? 1 : parts_.sampler.ranks());
+  if (since_average_) manifest.notes[kSinceAverage] = std::to_string(*since_average_);
   if (!ended_.empty()) manifest.notes[kEnded] = ended_;
   for (const Report& report : all) manifest.files.push_back(report.file);
   task_ = start_task("to write checkpoints", [this, manifest] {

@@ -66,6 +66,7 @@ class Checkpoints {
 
   bool is_multiple(std::int64_t steps) const { return plan_.every_steps > 0 && steps % plan_.every_steps == 0; }
   void start(const TrainingProgress& progress, bool copies);
+  std::optional<std::int64_t> steps_since_average(std::int64_t steps) const;
   void start_to_write();
   std::string who() const;
   void send();
@@ -93,6 +94,7 @@ class Checkpoints {
   Phase phase_ = Phase::kIdle;
   SavedState state_;
   std::optional<ReceivedFiles> received_;       // on rank 0, if there are ranks without access
+  std::optional<std::int64_t> since_average_;   // for kSinceAverage
   std::string ended_;                           // the argument of save_now
   std::int64_t step_ = 0, committed_step_ = 0;  // being written; the newest of this run
   std::int64_t saved_ = 0, failed_ = 0;

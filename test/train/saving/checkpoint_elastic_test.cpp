@@ -1,6 +1,8 @@
 // A run that resumes with another number of ranks.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "checkpoint/checkpoint_directory.h"
 #include "test/temporary_directory.h"
 #include "test/train/training.h"
@@ -215,6 +217,42 @@ TEST(ElasticAverage, that_one_rank_has_saved_with_other_bits_is_that_of_rank_0) 
     setting.plan.first_step = setting.plan.steps = kSaved * 2 / 3;
     EXPECT_EQ(Trained(transport, setting).average(), saved);
   });
+}
+
+// An average of every 7 steps moves after step 1. Saved after step 6 of two ranks, the run goes on as after step 4 of
+// three ranks, so the next move, after their step 7, is 8 steps after the last one. A checkpoint in between keeps that.
+TEST(ElasticAverage, counts_its_steps_over_the_resumption_and_a_checkpoint_after_it) {
+  constexpr double kDecay = 0.8;
+  for (const std::int64_t stop : {5, 7}) {
+    const TemporaryDirectory temporary;
+    const auto setting_on = [&](int ranks, std::int64_t steps) {
+      TrainingSetting setting = setting_of("allreduce", ranks, temporary.path());
+      setting.ema_decay = kDecay;
+      setting.ema_every = 7;
+      setting.plan.steps = steps;
+      return setting;
+    };
+    std::vector<float> before;
+    on_ranks({"threads", 2}, [&](Transport& transport) {
+      Trained trained(transport, setting_on(2, kSaved));
+      if (transport.rank() == 0) before = trained.average();
+    });
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      TrainingSetting setting = setting_on(3, stop);
+      setting.plan.elastic_step = kSaved;
+      setting.plan.first_step = 4;
+      Trained(transport, setting);
+    });
+    on_ranks({"threads", 3}, [&](Transport& transport) {
+      TrainingSetting setting = setting_on(3, 7);
+      setting.plan.first_step = stop;
+      Trained trained(transport, setting);
+      const std::vector<float> consensus = trained.center();
+      const double kept = std::pow(kDecay, 8);
+      for (std::size_t i = 0; i < consensus.size(); ++i)
+        ASSERT_NEAR(trained.average()[i], kept * before[i] + (1 - kept) * consensus[i], 1e-6) << stop;
+    });
+  }
 }
 
 TEST(StepAfterSamples, is_the_last_one_that_begins_no_later) {
