@@ -62,12 +62,17 @@ inline bool is_code_of_failure(int code) { return code >= 1 && code <= 255; }
 // Does the work in the session's thread; an exception becomes a code and the message of eave_error. `call`: set if all
 // ranks do this work in the same order. Throws nothing.
 int call_in_session(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work);
+// The same for a function of eave.h that all ranks call with an averager. Meets the averagers' first steps before it.
+int call_on_averager(InterfaceCall::Function function, eave_averager* averager,
+                     const std::function<void(Averager&)>& work);
 // The same for work that needs no session.
 int call_here(const std::function<void()>& work);
 // Records this failure in the open runs of rank 0. Any thread may call it.
 void record_failure_of_other_rank(const Error& error);
 // As Session::note_failure, within a call in the session.
 void note_failure(const std::optional<Error>& error);
+// Throws Error(kUsage) if a pointer that the call needs is null.
+void require(const void* pointer, const char* what);
 // Throws Error(kUsage) if it is a null pointer, or if eave_close has freed it.
 void require_open(const eave_averager* averager);
 

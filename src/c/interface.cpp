@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -26,6 +25,7 @@ namespace {
 
 using eave::Error;
 using eave::ExitCode;
+using eave::require;
 using eave::Transport;
 
 // Never destroyed, because its thread may be waiting in MPI when the process ends.
@@ -122,11 +122,6 @@ void broadcast_bytes(Transport& transport, char* bytes, std::size_t count) {
   }
 }
 
-void hand_out(const std::string& bytes, const void** begin, size_t* count) {
-  *begin = bytes.data();
-  *count = bytes.size();
-}
-
 bool is_open(const eave_averager* averager) { return open_averagers.contains(averager); }
 
 // Averaging one of the vectors would destroy the other one.
@@ -136,15 +131,18 @@ void refuse_overlap(const float* parameters, const float* gradients, std::size_t
     throw Error(ExitCode::kUsage, "parameters and gradients overlap; give each of them memory of its own");
 }
 
-// Throws Error(kUsage) if a pointer that the call needs is null.
-void require(const void* pointer, const char* what) {
-  if (!pointer) throw Error(ExitCode::kUsage, std::string(what) + " is a null pointer");
-}
-
 }  // namespace
 
 int eave::call_in_session(const std::optional<InterfaceCall>& call, const std::function<void(Transport&)>& work) {
   return in_session(call, work);
+}
+
+int eave::call_on_averager(Function function, eave_averager* averager, const std::function<void(Averager&)>& work) {
+  return in_session(function, averager, work);
+}
+
+void eave::require(const void* pointer, const char* what) {
+  if (!pointer) throw Error(ExitCode::kUsage, std::string(what) + " is a null pointer");
 }
 
 void eave::require_open(const eave_averager* averager) {
@@ -380,57 +378,6 @@ int eave_abandon(eave_averager* averager) {
 }
 
 int64_t eave_steps(const eave_averager* averager) { return is_open(averager) ? averager->averager.steps() : 0; }
-
-int eave_state(eave_averager* averager, const void* caller, size_t caller_bytes, const void** state, size_t* bytes) {
-  return in_session(Function::kState, averager, [&](eave::Averager& own) {
-    if (caller_bytes > 0) require(caller, "caller");
-    require(state, "state");
-    require(bytes, "bytes");
-    averager->bytes.clear();
-    averager->bytes = own.state({static_cast<const char*>(caller), caller_bytes});
-    hand_out(averager->bytes, state, bytes);
-  });
-}
-
-int eave_restore(eave_averager* averager, const void* const* states, const size_t* bytes, size_t count, int* former,
-                 const void** caller, size_t* caller_bytes) {
-  return in_session(Function::kRestore, averager, [&](eave::Averager& own) {
-    require(former, "former");
-    require(caller, "caller");
-    require(caller_bytes, "caller_bytes");
-    if (count > 0) require(states, "states");
-    if (count > 0) require(bytes, "bytes");
-    for (size_t i = 0; i < count; ++i) require(states[i], "a state");
-    std::vector<std::string_view> given;
-    for (size_t i = 0; i < count; ++i) given.emplace_back(static_cast<const char*>(states[i]), bytes[i]);
-    eave::Averager::Restored restored = own.restore(given);
-    *former = restored.former;
-    averager->bytes = std::move(restored.caller);
-    hand_out(averager->bytes, caller, caller_bytes);
-  });
-}
-
-int eave_save(eave_averager* averager, const char* directory, const void* caller, size_t caller_bytes, int64_t kept) {
-  return in_session(Function::kSave, averager, [&](eave::Averager& own) {
-    require(directory, "directory");
-    if (caller_bytes > 0) require(caller, "caller");
-    if (kept < 1) throw Error(ExitCode::kUsage, "eave_save: keeps " + std::to_string(kept) + "; expected 1 or more");
-    own.save(directory, {static_cast<const char*>(caller), caller_bytes}, kept);
-  });
-}
-
-int eave_load(eave_averager* averager, const char* directory, int* former, const void** caller, size_t* caller_bytes) {
-  return in_session(Function::kRestore, averager, [&](eave::Averager& own) {
-    require(directory, "directory");
-    require(former, "former");
-    require(caller, "caller");
-    require(caller_bytes, "caller_bytes");
-    std::optional<eave::Averager::Restored> restored = own.load(directory);
-    *former = restored ? restored->former : EAVE_NO_CHECKPOINT;
-    averager->bytes = restored ? std::move(restored->caller) : "";
-    hand_out(averager->bytes, caller, caller_bytes);
-  });
-}
 
 void eave_abort(int code) {
   if (session) session->abort(eave::is_code_of_failure(code) ? static_cast<ExitCode>(code) : ExitCode::kInternal);

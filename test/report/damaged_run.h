@@ -12,6 +12,7 @@
 #include "report/plan/plan_run.h"
 #include "report/read/run_reader.h"
 #include "report/record/json.h"
+#include "report/record/reopened_run.h"
 #include "report/record/run_directory.h"
 #include "report/watch/watched_run.h"
 #include "test/expectations.h"

@@ -8,6 +8,7 @@
 #include "base/options/option_values.h"
 #include "report/compare/comparison.h"
 #include "report/page/page_data.h"
+#include "report/record/reopened_run.h"
 #include "report/record/run_directory.h"
 #include "report/record/summary.h"
 #include "report/text/progress.h"

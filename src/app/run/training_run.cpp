@@ -28,6 +28,7 @@
 #include "eave/agreement.h"
 #include "eave/decorators.h"
 #include "report/record/config.h"
+#include "report/record/reopened_run.h"
 #include "report/record/run_directory.h"
 #include "report/record/stragglers.h"
 #include "report/record/summary.h"

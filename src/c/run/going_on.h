@@ -11,6 +11,7 @@
 #include "c/averager.h"
 #include "c/run/run_settings.h"
 #include "eave/transport.h"
+#include "report/record/reopened_run.h"
 #include "report/record/run_directory.h"
 
 namespace eave {

@@ -16,14 +16,10 @@ namespace {
 using eave::Transport;
 using RunFunction = eave::InterfaceCall::Function;
 
-void require_run(const void* pointer, const char* what) {
-  if (!pointer) throw eave::Error(eave::ExitCode::kUsage, std::string(what) + " is a null pointer");
-}
-
 eave::OpenHandles<eave_run> open_runs;
 
 eave::RunRecorder& recorder_of(eave_run* run) {
-  require_run(run, "run");
+  eave::require(run, "run");
   if (!open_runs.contains(run)) throw eave::Error(eave::ExitCode::kUsage, "this run is closed");
   return run->recorder;
 }
@@ -51,11 +47,11 @@ void eave::record_failure_of_other_rank(const Error& error) {
 
 int eave_run_open(const char* directory, const char* settings, eave_averager* averager, eave_run** run) {
   return for_all_ranks(RunFunction::kRunOpen, [&](Transport& transport) {
-    require_run(directory, "directory");
+    eave::require(directory, "directory");
     if (*directory == '\0') throw eave::Error(eave::ExitCode::kUsage, "eave_run_open: give the name of a directory");
-    require_run(settings, "settings");
+    eave::require(settings, "settings");
     eave::require_open(averager);
-    require_run(run, "run");
+    eave::require(run, "run");
     *run = new eave_run{{transport, averager->averager, directory, settings}};
     open_runs.add(*run);
     eave::note_failure({});  // that of a former run
@@ -75,8 +71,8 @@ int eave_run_evaluate(eave_run* run, double loss, double score, const double* va
 int eave_run_evaluate_workers(eave_run* run, double loss, double score, const double* validation, const double* mean,
                               const double* own) {
   return for_all_ranks(RunFunction::kRunEvaluate, [&](Transport& transport) {
-    require_run(mean, "mean");
-    require_run(own, "own");
+    eave::require(mean, "mean");
+    eave::require(own, "own");
     recorder_of(run).evaluate(transport, {{loss, score}, score_at(validation), score_at(mean), score_at(own)});
   });
 }
@@ -91,7 +87,7 @@ int eave_run_close(eave_run* run) {
 
 int eave_run_check(const char* directory) {
   return eave::call_here([&] {
-    require_run(directory, "directory");
+    eave::require(directory, "directory");
     try {
       eave::read_run(directory);
     } catch (const eave::Error& error) {
@@ -103,7 +99,7 @@ int eave_run_check(const char* directory) {
 int eave_run_fail(eave_run* run, int code, const char* message) {
   if (!run) return 0;
   return eave::call_in_session(std::nullopt, [&](Transport&) {
-    require_run(message, "message");
+    eave::require(message, "message");
     if (!eave::is_code_of_failure(code))
       throw eave::Error(eave::ExitCode::kUsage,
                         "eave_run_fail: exit code " + std::to_string(code) + "; expected one from 1 to 255");

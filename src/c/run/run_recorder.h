@@ -16,6 +16,7 @@
 #include "eave/recorder.h"
 #include "eave/transport.h"
 #include "report/record/metrics_writer.h"
+#include "report/record/reopened_run.h"
 #include "report/record/run_directory.h"
 #include "report/record/stragglers.h"
 
