@@ -39,7 +39,9 @@ CommandLine plan_command_line() {
        {"tau", OptionType::kInteger, "",
         "number of steps from one exchange to the next (default: the run's with its own method, else the method's)"},
        {"global-tau", OptionType::kInteger, "",
-        "easgd-tree: steps between exchanges with the global center, a multiple of tau (default: 10 tau)"},
+        "easgd-tree: steps between exchanges with the global center, a multiple of tau (default: the run's with its "
+        "own "
+        "method, else 10 tau)"},
        {"pull-delay", OptionType::kInteger, "",
         "easgd-async: steps from an exchange to its pull, below tau (default: the run's, else 0)"},
        {"center-ranks", OptionType::kInteger, "0", "asynchronous methods: number of ranks that only keep the center"}});
@@ -112,14 +114,18 @@ PlanRequest read_plan_request(const CommandLine& line, const std::vector<std::st
   return request;
 }
 
+// The number of this setting in the run, if it had this method and the setting.
+std::optional<std::int64_t> setting_of_run(const PlanMethod& method, const std::string& option, const PlanRun& run) {
+  const std::string text = method.name == run.communicator ? setting_in(run.settings, option) : "";
+  std::int64_t number = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc()) return {};
+  return number;
+}
+
 // The pull's delay. If the run's value does not fit the planned tau, the nearest value that does is used.
 std::int64_t pull_delay(const PlanMethod& method, const OptionValues& values, const PlanRun& run) {
-  if (!values.has("pull-delay")) {
-    const std::string of_run = method.name == run.communicator ? setting_in(run.settings, "pull-delay") : "";
-    std::int64_t number = 0;
-    std::from_chars(of_run.data(), of_run.data() + of_run.size(), number);
-    return std::clamp<std::int64_t>(number, 0, method.tau - 1);
-  }
+  if (!values.has("pull-delay"))
+    return std::clamp<std::int64_t>(setting_of_run(method, "pull-delay", run).value_or(0), 0, method.tau - 1);
   const std::int64_t delay = values.integer("pull-delay", 0);
   if (delay >= method.tau)
     refuse_option(values, "pull-delay", "expected less than tau, which is " + std::to_string(method.tau));
@@ -156,7 +162,11 @@ void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& 
   method.tau = values.has("tau") ? values.integer("tau", 1) : count(of_run.empty() ? option->default_text : of_run);
   if (option_of(method, "pull-delay")) method.hiding_steps = 1 + pull_delay(method, values, run);
   if (method.pattern != ExchangePattern::kTree) return;
-  method.global_tau = values.has("global-tau") ? values.integer("global-tau", 1) : 10 * method.tau;
+  const std::int64_t of_run_above = setting_of_run(method, "global-tau", run).value_or(0);
+  const bool fits = of_run_above > 0 && of_run_above % method.tau == 0;
+  method.global_tau = values.has("global-tau") ? values.integer("global-tau", 1)
+                      : fits                   ? of_run_above
+                                               : 10 * method.tau;
   if (method.global_tau % method.tau != 0)
     refuse_option(values, "global-tau", "expected a multiple of tau, which is " + std::to_string(method.tau));
 }

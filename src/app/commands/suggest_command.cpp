@@ -98,7 +98,8 @@ std::vector<PlanMethod> methods_to_try(const std::vector<std::string>& names, co
       methods.push_back(method);
       methods.back().tau = tau;
       methods.back().options = options;
-      methods.back().global_tau = 10 * tau;
+      const double above = number_in(options, "global-tau");
+      methods.back().global_tau = above >= 1 ? static_cast<std::int64_t>(above) : 10 * tau;
       methods.back().hiding_steps = 1;
     }
   }

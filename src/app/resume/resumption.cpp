@@ -10,6 +10,7 @@
 #include "base/options/number_text.h"
 #include "base/options/quantities.h"
 #include "base/printable.h"
+#include "eave/check.h"
 #include "report/record/config.h"
 #include "report/record/run_directory.h"
 
@@ -63,12 +64,23 @@ void warn_of_run_elsewhere(Transport& transport, const fs::path& run) {
   std::fprintf(stderr, "eave: warning: %s\n", printable(text).c_str());
 }
 
+std::map<std::string, std::string> config_of_run(const fs::path& run) {
+  const fs::path file = run / "config.json";
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(file, error)))
+    throw Error(ExitCode::kInputMissing,
+                file.string() +
+                    " is missing, so the settings of the run are not known; put it back from a "
+                    "copy, or begin the run anew with --overwrite");
+  return read_config(file);
+}
+
 // Collective. Rank 0 reads the settings for the run's length, and all ranks get them.
 std::map<std::string, std::string> length_in_config(Transport& transport, const fs::path& run) {
   std::string mine;
   agree(transport, [&] {
     if (transport.rank() != 0) return;
-    const std::map<std::string, std::string> config = read_config(run / "config.json");
+    const std::map<std::string, std::string> config = config_of_run(run);
     for (const char* name : {"epochs", "max-steps", "max-samples", "max-tokens", "context", "extend-schedule"}) {
       if (config.contains(name)) mine += std::string(name) + "\n" + config.at(name) + "\n";
     }
@@ -122,7 +134,7 @@ bool has_nothing_to_do(Transport& transport, const CommandLine& line, const Opti
     const fs::path run = values.text("run-dir");
     if (transport.rank() == 0) require_run_files(run);
     is_over = may_begin_anew(values) && transport.rank() == 0 && state_of_run(run) == RunState::kFinished &&
-              has_same_end(read_config(run / "config.json"), line.config_in_force(values));
+              has_same_end(config_of_run(run), line.config_in_force(values));
   });
   if (is_over)
     std::printf("the run in %s has ended; nothing is left to do\n", printable(values.text("run-dir")).c_str());

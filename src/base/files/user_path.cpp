@@ -142,10 +142,15 @@ std::string read_named_file(const fs::path& path, std::size_t limit_bytes) {
   const std::optional<int> stream = stream_in(path);
   if (!stream && (kind.empty() || fs::is_directory(path))) return read_file(path, limit_bytes);
   const Descriptor file = stream ? Descriptor(::fcntl(*stream, F_DUPFD_CLOEXEC, 0)) : open_named(path, O_RDONLY);
+  constexpr std::size_t kMostOfDevice = std::size_t{16} << 20;
+  struct stat status {};
+  const bool is_device = ::fstat(file.number(), &status) == 0 && S_ISCHR(status.st_mode);
   std::string content;
   std::array<char, 1 << 16> piece;
   while (const std::size_t count = read_some(file, piece.data(), piece.size(), path)) {
     content.append(piece.data(), count);
+    if (is_device && content.size() > kMostOfDevice)
+      throw Error(ExitCode::kBadData, path.string() + " is a device that has no end; give a file");
     if (content.size() > limit_bytes)
       throw Error(ExitCode::kBadData,
                   path.string() + " is larger than " + count_text(static_cast<std::int64_t>(limit_bytes), "byte"));

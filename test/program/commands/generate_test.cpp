@@ -330,6 +330,7 @@ TEST(Generate, refuses_what_it_cannot_do) {
   };
   expect(64, "", {"no run given"});
   expect(66, "nowhere", {"no file nowhere"});
+  expect(65, "/dev/zero --prompt a", {"/dev/zero is a device that has no end; give a file"});
   expect(78, "images --prompt a", {"images/model.safetensors: its model reads images", "--data text or tokens"});
   expect(64, "run --prompt a --prompt-tokens 1", {"--prompt-tokens", "contradicts --prompt"});
   for (const std::string tokens : {"256", "-1", "1,", ",1", "1,x", "1 2"})

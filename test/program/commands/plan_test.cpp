@@ -103,6 +103,12 @@ TEST_F(PlanProgram, waits_for_exchanges_as_the_run_did) {
   EXPECT_NEAR(milliseconds("easgd-tree --ranks-per-host 2",
                            "easgd-tree waits for each exchange, as the run did with --overlap off"),
               milliseconds("local-sgd --ranks-per-host 2", "a sum carries"), 1e-6);
+  expect_end(0, place_->eave(train + "--communicator easgd-tree --groups 2 --global-tau 6"));
+  for (const auto& [tau, above] : {std::pair("3", 6), std::pair("4", 40)}) {  // 6 is no multiple of 4
+    expect_end(0, place_->eave("plan waiting --json plan.json --ranks 2 --communicators easgd-tree --tau " +
+                               std::string(tau)));
+    EXPECT_EQ(json_in(*place_, "plan.json").at("plans")[0].at("global_tau"), above);
+  }
 }
 
 TEST_F(PlanProgram, leaves_frames_their_share_of_a_rate_that_is_given_and_not_of_a_measured_one) {

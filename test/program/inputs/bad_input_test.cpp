@@ -325,6 +325,10 @@ TEST(Resumption, of_another_run_is_refused_once_and_changes_nothing) {
       {quick(two + resumed + "--ranks 3"), 78, {"ranks 2", "3", settings}},
       {quick(two + resumed + "--ranks 1"), 78, {"ranks 2", "1", settings}}};
   for (const Case& wrong : cases) expect_one_message(place.eave(wrong.words), wrong, "resumed");
+  std::filesystem::remove(place.path() / "run/config.json");
+  expect_one_message(place.eave(quick(two + resumed)),
+                     {"", 66, {"run/config.json is missing", "put it back", "--overwrite"}}, "without config.json");
+  place.write("run/config.json", config);
   const std::string file = "run/checkpoint/step-000007/rank-1.state", content = place.read(file);
   place.write(file, content.substr(0, content.size() - 4));
   expect_one_message(place.eave(quick(two + resumed)),
