@@ -7,6 +7,7 @@ import io
 import math
 
 import pytorch_input_rows
+import pytorch_memory_rows
 import pytorch_precision_rows
 import pytorch_sampler_rows
 from pytorch_cases import all_ranks_of_gloo, eave, is_same_everywhere, open_averager, refused, run_cases, torch
@@ -387,4 +388,5 @@ def hold_two_centers_answer_requests_at_a_time():
     assert torch.equal(both[0], train(makes[:1])[0]) and torch.equal(both[1], train(makes[1:])[0])
 
 
-run_cases({**globals(), **vars(pytorch_input_rows), **vars(pytorch_precision_rows), **vars(pytorch_sampler_rows)})
+run_cases({**globals(), **vars(pytorch_input_rows), **vars(pytorch_memory_rows), **vars(pytorch_precision_rows),
+           **vars(pytorch_sampler_rows)})

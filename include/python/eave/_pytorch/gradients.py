@@ -29,6 +29,7 @@ class Gradients:
         import torch
         self.vector, self.names, self._parameters = vector, names, parameters
         self.parts = parts_of(vector, parameters)
+        self._lent: list[torch.Tensor] = []  # the same parts, as gradients of the parameters
         self.count = len(parameters)
         self.addresses = (ctypes.c_void_p * self.count)()
         self.counts = (ctypes.c_size_t * self.count)(*(each.numel() for each in parameters))
@@ -99,10 +100,11 @@ class Gradients:
 
     def move_apart(self, number: int) -> None:
         """Notes where this gradient lies, and gives it memory of its own if the library cannot read it there. If it is
-        sparse, the library gets none: the step will refuse it."""
-        gradient = self._parameters[number].grad
-        if gradient is not None and gradient.layout is self._strided and not self._is_readable(number, gradient):
-            self._parameters[number].grad = self._copy(number, gradient)
+        sparse, or the parameter has another type now, the library gets none: the step will refuse it."""
+        each = self._parameters[number]
+        gradient, is_of_type = each.grad, each.dtype is self._dtypes[number]
+        if gradient is not None and gradient.layout is self._strided and is_of_type and not self._is_readable(number, gradient):
+            each.grad = self._copy(number, gradient)
         if not self.note_place(number):
             self.addresses[number] = None
 
@@ -142,9 +144,11 @@ class Gradients:
     def spread(self, has_gradient: Any, low: LowPrecision) -> None:
         """Makes the gradients of the parameters views of the vector; None where no rank has one."""
         import torch
+        if list(map(self._address, self._lent)) != self._places:  # grad.data = … and model.to() give them other memory
+            self._lent = list(map(torch.Tensor.detach, self.parts))
         for number, each in enumerate(self._parameters):
             if self._fits[number] or not has_gradient[number]:
-                each.grad = self.parts[number] if has_gradient[number] else None
+                each.grad = self._lent[number] if has_gradient[number] else None
             elif each.grad is None:
                 each.grad = torch.empty_like(each)
         low.round_gradients()

@@ -1,0 +1,50 @@
+"""Rows of pytorch_matrix_job.py about where and how parameters and gradients lie in memory."""
+from pytorch_cases import open_averager, torch
+from pytorch_models import is_close, loss_of, network, take_steps, train_alone
+
+MOMENTUM = {"lr": 0.1, "momentum": 0.9}
+
+
+def convolution(is_last=False):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Unflatten(1, (4, 1, 1)), torch.nn.Conv2d(4, 6, 3, padding=1), torch.nn.Flatten())
+    return model.to(memory_format=torch.channels_last) if is_last else model
+
+
+def make(model, communicator="allreduce", options={}, **more):
+    optimizer = torch.optim.SGD(model.parameters(), **MOMENTUM)
+    return optimizer, open_averager(model, optimizer, communicator, **options, **more)
+
+
+def halve_by_data(model):
+    for each in model.parameters():
+        each.grad.data = each.grad.data * 0.5
+
+
+def halve_by_set(model):
+    for each in model.parameters():
+        each.grad.set_(each.grad * 0.5)
+
+
+def hold_gradients_that_get_other_memory_are_averaged_in_later_steps_too():
+    for halve in (halve_by_data, halve_by_set):
+        alone, model = network(0), network()
+        train_alone(alone, torch.optim.SGD(alone.parameters(), **MOMENTUM), before_step=lambda: halve(alone))
+        optimizer, averager = make(model)
+        for step in range(4):
+            optimizer.zero_grad()
+            loss_of(model, step).backward()
+            averager.average_gradients()
+            halve(model)
+            averager.step()
+        assert is_close(model, alone), halve.__name__
+
+
+def hold_a_model_that_is_moved_between_steps_trains_on():
+    """model.to() also moves the gradients of the step before."""
+    for move in (lambda model: model.double().float(), lambda model: model.to(memory_format=torch.channels_last)):
+        alone, model = convolution(), convolution()
+        train_alone(alone, torch.optim.SGD(alone.parameters(), **MOMENTUM))
+        optimizer, averager = make(model)
+        take_steps(model, optimizer, averager, after=lambda: move(model))
+        assert is_close(model, alone)
