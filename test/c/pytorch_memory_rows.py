@@ -1,6 +1,6 @@
 """Rows of pytorch_matrix_job.py about where and how parameters and gradients lie in memory."""
 from pytorch_cases import open_averager, torch
-from pytorch_models import is_close, loss_of, network, take_steps, train_alone
+from pytorch_models import LOCAL, is_close, loss_of, network, take_steps, train_alone
 
 MOMENTUM = {"lr": 0.1, "momentum": 0.9}
 
@@ -48,3 +48,20 @@ def hold_a_model_that_is_moved_between_steps_trains_on():
         optimizer, averager = make(model)
         take_steps(model, optimizer, averager, after=lambda: move(model))
         assert is_close(model, alone)
+
+
+def hold_a_model_that_is_moved_within_the_consensus_is_put_back():
+    def zero(model):
+        for each in model.parameters():
+            each.data = torch.zeros_like(each)
+
+    for move in (lambda model: model.bfloat16().float(), lambda model: model[0].bfloat16(), zero):
+        models = [network(0, norm=lambda: torch.nn.BatchNorm1d(6)) for _ in range(2)]
+        for model in models:
+            optimizer, averager = make(model, *LOCAL, batch_norm_statistics="average")
+            take_steps(model, optimizer, averager, steps=2)
+            with averager.consensus():
+                if model is models[0]:
+                    move(model)
+            take_steps(model, optimizer, averager, steps=2)
+        assert all(map(torch.equal, *(model.state_dict().values() for model in models)))

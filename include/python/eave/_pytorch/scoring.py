@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Callable, ContextManager, Iterator
+from typing import TYPE_CHECKING, Callable, ContextManager, Iterator, Sequence
 
 from .._ranks import size
 from .statistics import statistics_of_all_ranks
@@ -11,6 +11,19 @@ if TYPE_CHECKING:
     import torch
 
     from .._averager import Averager
+
+
+@contextlib.contextmanager
+def _keeping_memory(parameters: Sequence[torch.nn.Parameter]) -> Iterator[None]:
+    """A context at whose end the parameters lie in the memory that they have now. model.bfloat16() or param.data = … may
+    give them other memory within it."""
+    before = [each.data for each in parameters]
+    try:
+        yield
+    finally:
+        for each, data in zip(parameters, before):
+            if (each.data_ptr(), each.dtype) != (data.data_ptr(), data.dtype):
+                each.data = data
 
 
 @contextlib.contextmanager
@@ -23,7 +36,8 @@ def holding(averager: Averager, values: torch.Tensor) -> Iterator[torch.nn.Modul
     averager._is_evaluating = True
     try:
         is_merged = averager._statistics == "average"
-        with statistics_of_all_ranks(averager._model) if is_merged else contextlib.nullcontext():
+        with _keeping_memory(averager._vector.parameters), \
+                statistics_of_all_ranks(averager._model) if is_merged else contextlib.nullcontext():
             yield averager._model
     finally:
         averager._is_evaluating = False

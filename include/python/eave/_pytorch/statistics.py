@@ -62,7 +62,7 @@ def statistics_of_all_ranks(model: torch.nn.Module) -> Iterator[None]:
         yield
     finally:
         with torch.no_grad():
-            for pair, before in zip(found, own):
+            for pair, before in zip(_list_statistics(model), own):  # model.bfloat16() makes other tensors
                 for each, value in zip(pair, before):
                     if each is not None and value is not None:
                         each.copy_(value)
