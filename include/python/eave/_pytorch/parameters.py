@@ -8,7 +8,7 @@ from .._error import USAGE, Error
 from .gradients import Gradients
 from .low_precision import LowPrecision
 from .structure import Structure
-from .tensors import flatten, parts_of, require_same_model
+from .tensors import describe_layout, flatten, parts_of, require_same_model
 
 if TYPE_CHECKING:
     import torch
@@ -34,6 +34,7 @@ class ParameterVector:
         self.values = flatten(self.parameters)
         self._address = self.values.data_ptr()
         self._parts = parts_of(self.values, self.parameters)
+        self.layouts = list(map(describe_layout, self._parts))
         self.gradients = Gradients(self.parameters, self.names, torch.empty_like(self.values))
         self._kinds = [(each.shape, each.dtype, each.device) for each in self.parameters]
         self._places = [(part.data_ptr(), part.shape, part.stride()) for part in self._parts]

@@ -21,12 +21,19 @@ def list_parameters(trained: Trained) -> list[str]:
             f"{str(each.dtype).removeprefix('torch.')}" for name, each in trained]
 
 
-def refuse_other_parameters(call: str, saved: Any, trained: Trained) -> None:
-    """Raises an Error with code 78 if a state has other averaged parameters than the model. The state of an older version
-    has no list of them."""
-    for number, (theirs, mine) in enumerate(zip_longest(saved or [], list_parameters(trained), fillvalue="none")):
-        if saved and theirs != mine:
+def refuse_other_parameters(call: str, content: Mapping[str, Any], trained: Trained, layouts: list[str]) -> None:
+    """Raises an Error with code 78 if a state has other averaged parameters than the model, or other layouts. States of
+    older versions have no such lists. These versions kept channels_last, and made all other layouts contiguous."""
+    saved = content.get("parameters")
+    if not saved:
+        return
+    for number, (theirs, mine) in enumerate(zip_longest(saved, list_parameters(trained), fillvalue="none")):
+        if theirs != mine:
             raise _refusal(call, f"its parameter {number} is {theirs}, this model's is {mine}")
+    former = [each if each == "channels_last" else "contiguous" for each in layouts]
+    for parameter, theirs, mine in zip(saved, content.get("layouts", former), layouts):
+        if theirs != mine:
+            raise _refusal(call, f"its parameter {parameter}, is {theirs} in memory, this model's {mine}")
 
 
 def refuse_other_optimizer(content: Mapping[str, Any], optimizer: torch.optim.Optimizer) -> None:

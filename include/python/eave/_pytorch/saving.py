@@ -202,13 +202,13 @@ class SavedMethod(Method):
         return extra
 
     def _describe(self) -> dict[str, Any]:
-        return {"parameters": list_parameters(self._vector.trained),
+        return {"parameters": list_parameters(self._vector.trained), "layouts": self._vector.layouts,
                 "look_ahead": self._look_ahead.values if self._look_ahead else None}
 
     def _refuse_other(self, call: str, content: Mapping[str, Any]) -> None:
         """Call it after the averager's values have been restored, and before anything else is. After an Error only close() follows."""
         self._is_torn = True
-        refuse_other_parameters(call, content.get("parameters"), self._vector.trained)
+        refuse_other_parameters(call, content, self._vector.trained, self._vector.layouts)
         if "optimizer" in content:
             refuse_other_optimizer(content, self._optimizer)
         self._is_torn = False

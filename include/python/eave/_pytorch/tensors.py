@@ -114,14 +114,27 @@ def _refuse_shared_memory(trained: Named, others: Named) -> None:
 
 
 def place_in(flat: torch.Tensor, at: int, parameter: torch.Tensor) -> torch.Tensor:
-    """Returns a view of `flat` from index `at` on that has the parameter's memory layout. An optimizer may already hold
-    momentum in that layout, and fused optimizers take values in the order of memory."""
+    """Returns a view of `flat` from index `at` on that has the memory layout in which PyTorch allocates the parameter's
+    gradient and momentum. Fused optimizers take the values of all of them in the order of memory."""
     import torch
-    part = flat[at:at + parameter.numel()]
-    for layout, dimensions in ((torch.channels_last, 4), (torch.channels_last_3d, 5)):
-        if parameter.dim() == dimensions and parameter.is_contiguous(memory_format=layout):
-            return part.as_strided(parameter.shape, parameter.stride())
-    return part.view(parameter.shape)
+    part = flat[at:at + parameter.numel()].view(parameter.shape)
+    if part.stride() == parameter.stride():
+        return part
+    return part.as_strided(parameter.shape, torch.empty_like(parameter, device="meta").stride())
+
+
+def describe_layout(parameter: torch.Tensor) -> str:
+    """In which order the dimensions of a parameter lie in memory; "contiguous" is the usual one. The vectors of two ranks, or
+    of a rank and a checkpoint, have their values at the same places only if these orders are the same."""
+    import torch
+    longer = [number for number, length in enumerate(parameter.shape) if length > 1]
+    order = sorted(longer, key=lambda number: -parameter.stride(number))
+    if order == longer or not parameter.numel():
+        return "contiguous"
+    kinds = ((torch.channels_last, 4), (torch.channels_last_3d, 5))
+    if any(parameter.dim() == count and parameter.is_contiguous(memory_format=kind) for kind, count in kinds):
+        return "channels_last"
+    return f"dimensions in the order {order}"
 
 
 def parts_of(flat: torch.Tensor, parameters: Iterable[torch.Tensor]) -> list[torch.Tensor]:
@@ -159,7 +172,8 @@ def _describe_optimizer(optimizer: torch.optim.Optimizer, trained: Trained) -> l
 def require_same_model(model: torch.nn.Module, optimizer: torch.optim.Optimizer, trained: Trained) -> None:
     """Collective. Raises an Error with code 78, which names the first difference, unless model and optimizer are the
     same on all ranks."""
-    lines = [f"parameter '{name}' of shape {tuple(each.shape)}, {each.dtype}, trained" for name, each in trained]
+    lines = [f"parameter '{name}' of shape {tuple(each.shape)}, {each.dtype}, trained, {describe_layout(each)}"
+             for name, each in trained]
     lines += describe_groups(model)
     lines += [f"'{name}' of shape {tuple(each.shape)}, {each.dtype}, not trained" for name, each in _others(model, trained)]
     require_same("\n".join(lines + _describe_optimizer(optimizer, trained)))
