@@ -262,6 +262,7 @@ def hold_tied_and_frozen_parameters_train_as_in_pytorch():
 def hold_statistics_of_batch_norm_stay_local_or_are_merged():
     for kind in ("local", "average"):
         model = torch.nn.Sequential(torch.nn.BatchNorm1d(4, momentum=1.0), torch.nn.Linear(4, 3))
+        model[1].running_mean = model[1].running_var = 0.0  # of another kind than statistics of batch norm
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         averager = open_averager(model, optimizer, *LOCAL[:1], batch_norm_statistics=kind, **LOCAL[1])
         model(batch(0) + 3 * eave.rank()).sum().backward()

@@ -21,11 +21,12 @@ def refuse_statistics(kind: Any) -> None:
 
 
 def _list_statistics(model: torch.nn.Module) -> list[Pair]:
-    """Returns (running_mean, running_var, num_batches_tracked) of each module that has them."""
+    """Returns (running_mean, running_var, num_batches_tracked) of each module that has them as tensors."""
+    import torch
     found = []
     for module in model.modules():
         mean, variance = getattr(module, "running_mean", None), getattr(module, "running_var", None)
-        if mean is not None and variance is not None:
+        if isinstance(mean, torch.Tensor) and isinstance(variance, torch.Tensor):
             found.append((mean, variance, getattr(module, "num_batches_tracked", None)))
     return found
 
