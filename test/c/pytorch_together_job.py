@@ -190,6 +190,27 @@ def steps_without_data(steps):
     return 0 if eave.size() == 1 else max(0, steps - batches_of(eave.rank()))
 
 
+def hold_ranks_without_data_exchange_at_the_rate_of_their_step():
+    """With Nesterov's momentum ranks exchange a point that depends on the rate, which after_step lowers."""
+    def train_all(is_joined):
+        model, optimizer, averager = make("gossip", lambda *words, **rate: torch.optim.SGD(
+            *words, momentum=0.9, nesterov=True, **rate), tau=2)
+        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.7)
+        steps = batches_of(eave.rank())
+        if is_joined:
+            with averager.join(after_step=schedule.step):
+                train(model, optimizer, averager, steps, after_step=schedule.step)
+        else:
+            train(model, optimizer, averager, steps, after_step=schedule.step)
+            for step in range(steps, 7):
+                averager.begin_step(0, 1)
+                averager.step()
+                schedule.step()
+        return [each.detach() for each in model.parameters()]
+
+    assert all(map(torch.equal, train_all(True), train_all(False)))
+
+
 def hold_before_update_is_not_called_where_no_gradients_were_averaged():
     for communicator, options in (("local-sgd", {"tau": 2}), ("easgd", {"tau": 2}), ("easgd-async", {"tau": 2}), ("none", {})):
         made = make(communicator, **options)

@@ -69,13 +69,18 @@ class Joined:
     def follow(self, after_step: Optional[Callable[[], object]]) -> None:
         """Collective. Takes part in the steps of ranks that have data, until the data of all ranks has ended."""
         averager = self._averager
-        while self.begin(0):
+        while self._begin_without_data():
             before = averager.steps
             self._follow_step()
             if averager.steps == before:  # the ranks have met, without a step of this one
                 averager._steps_taken -= 1
             elif after_step:
                 after_step()
+
+    def _begin_without_data(self) -> bool:
+        if self._averager._look_ahead:
+            self._averager._look_ahead.follow_rates()  # which after_step may have changed
+        return self.begin(0)
 
     def _follow_step(self) -> None:
         averager = self._averager
