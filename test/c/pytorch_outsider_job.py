@@ -161,6 +161,9 @@ def hold_a_model_in_eval_mode_trains_with_and_without_begin_step():
 def hold_a_model_that_averages_itself_over_all_ranks_is_refused():
     with all_ranks_of_gloo():
         refused("DistributedDataParallel", lambda: make(model=torch.nn.parallel.DistributedDataParallel(network())))
+        model = network()
+        torch.distributed._composable.replicate(model)
+        refused("the model is under replicate()", lambda: make(model=model))
 
 
 def hold_groups_of_other_parameters_on_ranks_are_refused():

@@ -45,6 +45,9 @@ def refuse_wrapped(model: torch.nn.Module) -> None:
                                    "Averager the model without it; if it does not fit into one GPU, eave cannot train it")
         if "DistributedDataParallel" in kinds:
             _refuse_group(module)
+        if any(kind.__name__ == "DDP" and kind.__module__.startswith("torch.distributed") for kind in type(module).__mro__):
+            raise Error(USAGE, "the model is under replicate() of torch.distributed, which averages it between ranks: give "
+                               "the Averager the model without it, or a DistributedDataParallel over the ranks of one host")
         if "RecursiveScriptModule" in kinds:
             raise Error(USAGE, f"{repr(name) if name else 'the model'} is from torch.jit.script or torch.jit.load, "
                                "whose modules take no hooks: give the Averager the model without it; torch.compile and "
