@@ -39,7 +39,25 @@ class Builder {
 
  private:
   void add_all(const std::vector<LayerText>& texts) {
-    for (const LayerText& text : texts) text.word == "residual" ? add_block(text) : add(text);
+    const LayerText* turn = nullptr;  // the rotary layer before
+    for (const LayerText& text : texts) {
+      const AttentionShape turned = turn != nullptr ? heads_of_last() : AttentionShape();
+      if (turn != nullptr && text.word != "attention") refuse_turn(*turn, turned);
+      text.word == "residual" ? add_block(text) : add(text);
+      if (turn != nullptr && (heads_of_last().heads != turned.heads || heads_of_last().groups != turned.groups))
+        refuse_turn(*turn, turned);
+      turn = text.word == "rotary" ? &text : nullptr;
+    }
+    if (turn != nullptr) refuse_turn(*turn, heads_of_last());
+  }
+
+  AttentionShape heads_of_last() const { return graph_.nodes.back().layer->place_role().heads; }
+
+  // Attention that cuts the turned channels into other heads would not see how far its positions lie apart.
+  [[noreturn]] static void refuse_turn(const LayerText& text, const AttentionShape& turned) {
+    const std::string groups = turned.groups == turned.heads ? "" : " groups " + std::to_string(turned.groups);
+    fail_fit(text, "it turns queries and keys for attention, so \"attention " + std::to_string(turned.heads) + groups +
+                       "\" must be the next layer");
   }
 
   void add(const LayerText& text) {

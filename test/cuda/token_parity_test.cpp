@@ -22,13 +22,15 @@ const std::vector<TokenCase> kTokenCases = {
     {"tied_output", "embedding 6 positions 4; linear 6; gelu; tied_output", 4, 11},
     {"layer_norm", "embedding 21; layer_norm; linear classes", 3, 13},
     {"rms_norm_of_one_position", "embedding 19; rms_norm epsilon 0.1; linear classes", 1, 13},
-    {"rotary", "embedding 8; linear 24; rotary 2; gelu; linear classes", 7, 9},
-    {"rotary_of_groups", "embedding 4; linear 32; rotary 2 groups 1 base 100; linear classes", 5, 5},
+    {"rotary", "embedding 8; linear 24; rotary 2; attention 2; linear classes", 7, 9},
+    {"rotary_of_groups", "embedding 4; linear 32; rotary 2 groups 1 base 100; attention 2 groups 1; linear classes", 5,
+     5},
     {"gated", "embedding 6; linear 26; gated silu; linear 10; gated relu; linear classes", 3, 9},
     {"smoothed_labels", "embedding 5; dropout 0.2; linear 5; tied_output", 9, 261, 0.3f},
     {"blocks",
-     "embedding 8 positions 10; residual(layer_norm; linear 24; rotary 2; linear 8; dropout 0.1); residual(rms_norm; "
-     "linear 26 no_bias; gated silu; linear 8 no_bias); residual(layer_norm no_bias; linear 12; gelu_tanh; linear 8); "
+     "embedding 8 positions 10; residual(layer_norm; linear 24; rotary 2; attention 2; linear 8; dropout 0.1); "
+     "residual(rms_norm; linear 26 no_bias; gated silu; linear 8 no_bias); residual(layer_norm no_bias; linear 12; "
+     "gelu_tanh; linear 8); "
      "layer_norm; tied_output",
      10, 517, 0.1f},
     {"gpt",

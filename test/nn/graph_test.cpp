@@ -228,6 +228,18 @@ TEST(Graph, refuses_blocks_whose_outputs_cannot_be_added) {
   expect_failure("residual(conv2d 3 1x1); dense 3", ExitCode::kConfiguration, "give the shortcut layers after a '|'");
 }
 
+TEST(Graph, refuses_rotary_positions_of_other_heads_than_those_of_the_attention_behind) {
+  for (const std::string rest : {"attention 4", "attention 2", "relu; attention 2 groups 1", "rotary 2 groups 1",
+                                 "residual(linear 32)", "linear 32; attention 2 groups 1", "dropout 0.1"}) {
+    SCOPED_TRACE(rest);
+    const std::string says =
+        "layer 2 \"rotary 2 groups 1\": it turns queries and keys for attention, so \"attention 2 "
+        "groups 1\" must be the next layer";
+    expect_failure("linear 48; rotary 2 groups 1; " + rest + "; dense 3", ExitCode::kConfiguration, says);
+  }
+  expect_failure("residual(linear 12; rotary 1); dense 3", ExitCode::kConfiguration, "so \"attention 1\" must");
+}
+
 // "linear1.weight 8+4+4, linear2.weight, linear3.weight output"
 std::string matrices_of(const std::string& text, int classes) {
   std::string all;
