@@ -36,6 +36,11 @@ class Loop {
   TrainingResult run() {
     try {
       return run_steps();
+    } catch (const AgreedError& error) {
+      // --on-nonfinite rollback goes back to it, however long the disk takes.
+      if (error.code() == ExitCode::kDiverged) checkpoints_.complete();
+      log_.tell_own_records();
+      throw;
     } catch (...) {
       log_.tell_own_records();
       throw;

@@ -151,7 +151,6 @@ StoredFile Checkpoints::write() {
                                calls_);
 }
 
-// Collective: waits until nothing is being written.
 void Checkpoints::complete() {
   while (phase_ != Phase::kIdle) {
     if (task_.valid()) task_.wait();

@@ -43,6 +43,8 @@ class Checkpoints {
   // is committed or has failed. `ended`: if the run ended here before its last step, the note kEnded of the manifest,
   // else "". Returns whether the checkpoint is committed.
   bool save_now(const TrainingProgress& progress, const std::string& ended = "");
+  // Collective. Returns once the checkpoint that is being written, if any, is committed or has failed.
+  void complete();
 
   std::int64_t saved() const { return saved_; }
   std::int64_t failed() const { return failed_; }
@@ -76,7 +78,6 @@ class Checkpoints {
   std::string commit(const Manifest& manifest) const;
   void look(std::int64_t steps);
   void meet_from(std::int64_t steps);
-  void complete();
   Report report(std::int64_t steps);
   void plan_meetings(std::int64_t steps, Report& mine);
   static Report verdict_of(const std::vector<Report>& all);

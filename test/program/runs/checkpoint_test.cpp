@@ -392,7 +392,7 @@ TEST(Checkpoints, are_named_if_the_model_is_of_an_earlier_end_of_the_run) {
   for (const std::string& words : {std::string("export run --npy out"), std::string("generate run"), first}) {
     expect_told(66, place.eave(words),
                 {"the run in run diverged, so its model.safetensors may be older than its last steps",
-                 "eave checkpoint export run writes the model of its newest checkpoint, step 8",
+                 "eave checkpoint export run writes the model of its newest checkpoint, step 10",
                  "name run/model.safetensors to take that file all the same"});
   }
   expect_told(0, place.eave("export run/model.safetensors --npy out"));

@@ -111,8 +111,8 @@ TEST(Rollback, ends_with_the_bits_of_a_run_without_the_fault) {
   expect_told(0, place.eave(words));
   const std::string expected = place.read("run/model.safetensors");
   const std::string faulty = words + "--on-nonfinite rollback --inject-fault ";
-  expect_told(0, place.eave(faulty + "1:30:nan-gradient"),
-              {"step 30 is not finite", "back to the checkpoint of step 2", "went back to a checkpoint 1 time"});
+  expect_told(0, place.eave(faulty + "1:29:nan-gradient"),
+              {"step 29 is not finite", "back to the checkpoint of step 28 ", "went back to a checkpoint 1 time"});
   EXPECT_EQ(place.read("run/model.safetensors"), expected);
   EXPECT_EQ(json_in(place, "run/summary.json").at("rollbacks"), 1);
   expect_told(76, place.eave(faulty + "1:1:nan-loss"), {"there is no checkpoint to go back to"});
