@@ -190,18 +190,18 @@ class Averager {
   void warn_of_few_exchanges() const;
 
   void meet_to_save();
-  TakenState take_state(std::string_view caller);
+  StateToSave take_state(std::string_view caller);
   void refuse_after_steps(const char* call);
   void refuse_other_job(const SavedStates& saved) const;
   std::map<std::string, std::string> identity() const;
   std::vector<float> counts() const;
   void set_counts(Slice counts, std::int64_t step);
   Restored restore_saved(const SavedStates& saved);
-  TrainingProgress progress_after(const SavedStates& saved, const StateOfRank& state) const;
+  TrainingProgress progress_after(const SavedStates& saved, const SavedRank& state) const;
   std::optional<ObservedSteps> observed_after(const SavedStates& saved) const;
   Joining restore_elastic(const SavedStates& saved);
   void restore_own(const SavedStates& saved);
-  void require_saved_consensus(const StateOfRank& saved);
+  void require_saved_consensus(const SavedRank& saved);
   void begin_again(std::int64_t step);
   std::vector<float> on_host(ConstSlice values);
   double distance_from(ConstSlice center);

@@ -22,15 +22,16 @@ Manifest read_manifest_on_all(Transport& transport, const std::vector<int>& with
   return sees ? manifest : parse_manifest(text);
 }
 
-CheckpointHeader CheckpointFiles::read(int file, std::vector<float>* body) {
-  CheckpointHeader header;
+SavedRank CheckpointFiles::read(int file) {
+  SavedRank saved;
   std::exception_ptr failure;
   if (!without_access_.empty()) {
     const bool is_named = file >= 0 && file < std::ssize(manifest_.files);
     const std::string name = is_named ? manifest_.files[static_cast<std::size_t>(file)].name : "";
     try {
-      fetch_files(transport_, without_access_, checkpoint_path(directory_, manifest_.step), name,
-                  [&](ByteStream& source) { header = read_rank(directory_, manifest_, file, body, &source); });
+      fetch_files(
+          transport_, without_access_, checkpoint_path(directory_, manifest_.step), name,
+          [&](ByteStream& source) { saved.header = read_rank(directory_, manifest_, file, &saved.body, &source); });
     } catch (...) {
       failure = std::current_exception();
     }
@@ -39,9 +40,9 @@ CheckpointHeader CheckpointFiles::read(int file, std::vector<float>* body) {
     if (failure) std::rethrow_exception(failure);
     EAVE_CHECK(file < std::ssize(manifest_.files), "the checkpoint has a file of each rank");
     if (file >= 0 && !lacks_access(without_access_, transport_.rank()))
-      header = read_rank(directory_, manifest_, file, body);
+      saved.header = read_rank(directory_, manifest_, file, &saved.body);
   });
-  return header;
+  return saved;
 }
 
 std::vector<CheckpointHeader> CheckpointFiles::headers() {

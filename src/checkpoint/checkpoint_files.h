@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint_manifest.h"
+#include "checkpoint/rank_state.h"
 #include "eave/transport.h"
 
 namespace eave {
@@ -23,7 +24,7 @@ class CheckpointFiles {
 
   // Reads a file as read_rank does. `file` is a rank of the run that saved, a different one on each rank; -1 reads
   // none.
-  CheckpointHeader read(int file, std::vector<float>* body);
+  SavedRank read(int file);
   // The headers of all files, in rank order. Rank 0 reads and checks the files.
   std::vector<CheckpointHeader> headers();
 

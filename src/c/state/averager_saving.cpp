@@ -89,7 +89,7 @@ void Averager::meet_to_save() {
   if (observer_) observer_->begin_save();
 }
 
-TakenState Averager::take_state(std::string_view caller) {
+StateToSave Averager::take_state(std::string_view caller) {
   let_first_judge(*counting_, [&] {
     if (step_.index == 0 && !has_begun_)
       throw Error(ExitCode::kUsage, "there is nothing to save before the first step: take a step");
@@ -99,30 +99,27 @@ TakenState Averager::take_state(std::string_view caller) {
   check_shares();
   const ConstSlice of_all = consensus(false);
   has_stepped_ = false;
-  TakenState taken;
-  taken.identity = identity();
-  taken.header.rank = counting_->rank();
-  taken.header.ranks = workers_;
-  taken.header.configuration = configuration_of(taken.identity);
+  StateToSave state{identity(), {}};
+  CheckpointHeader header;
+  header.rank = counting_->rank();
+  header.ranks = workers_;
+  header.configuration = configuration_of(state.identity);
   const std::int64_t steps = std::max<std::int64_t>(step_.index, 1);  // rank 0 may have had no samples
-  taken.header.progress.steps = std::stoll(counting_->broadcast_text(std::to_string(steps)));
-  taken.header.progress.nonfinite = gate_->left_out();
-  taken.header.progress.nonfinite_in_a_row = gate_->in_a_row();
-  taken.header.progress.repaired = repaired();
+  header.progress.steps = std::stoll(counting_->broadcast_text(std::to_string(steps)));
+  header.progress.nonfinite = gate_->left_out();
+  header.progress.nonfinite_in_a_row = gate_->in_a_row();
+  header.progress.repaired = repaired();
   std::optional<ObservedSteps> observed;
-  if (observer_) observed = observer_->before_save(*counting_, taken.header.progress);
-  const std::vector<float>& numbers = taken.copies.emplace_back(counts());
-  for (const NamedVector& vector : vectors_of(replica_, {}, *communicator_)) {
-    const bool is_it = vector.values.data() == of_all.data() && vector.values.size() == of_all.size();
-    if (is_it && taken.header.consensus.empty()) taken.header.consensus = vector.name;
-    taken.add(*replica_.device, vector.name, vector.name == kCounters ? ConstSlice(numbers) : vector.values);
-  }
-  taken.add(*replica_.device, kCaller, taken.copies.emplace_back(pack_bytes(caller)));
-  if (observed) taken.add(*replica_.device, kObserved, taken.copies.emplace_back(pack_steps(*observed)));
-  if (!taken.header.consensus.empty() || counting_->rank() != 0) return taken;
-  taken.header.consensus = "consensus";
-  taken.add(*replica_.device, taken.header.consensus, of_all);
-  return taken;
+  if (observer_) observed = observer_->before_save(*counting_, header.progress);
+  Device& device = *replica_.device;
+  std::vector<float> numbers = counts();
+  state.taken.begin(header);
+  for (const NamedSlice& vector : vectors_of(replica_, numbers, *communicator_))
+    state.taken.add(device, vector, of_all, vector.name == kCounters);
+  state.taken.add(device, kCaller, pack_bytes(caller), true);
+  if (observed) state.taken.add(device, kObserved, pack_steps(*observed), true);
+  state.taken.add_consensus(device, of_all, false);
+  return state;
 }
 
 std::string Averager::state(std::string_view caller) {
@@ -194,8 +191,8 @@ void Averager::begin_again(std::int64_t step) {
 
 void Averager::restore_own(const SavedStates& saved) {
   std::vector<float> numbers = counts();
-  const std::vector<NamedVector> vectors = vectors_of(replica_, numbers, *communicator_);
-  for (const NamedVector& vector : vectors) {
+  const std::vector<NamedSlice> vectors = vectors_of(replica_, numbers, *communicator_);
+  for (const NamedSlice& vector : vectors) {
     const ConstSlice values = saved.mine.values(vector.name);
     if (values.size() != vector.values.size())
       throw Error(ExitCode::kConfiguration, "'" + vector.name + "' of the state has " +
@@ -203,13 +200,13 @@ void Averager::restore_own(const SavedStates& saved) {
                                                 ", here it has " + std::to_string(vector.values.size()) +
                                                 "; go on with the method and version of eave that saved it");
   }
-  for (const NamedVector& vector : vectors)
-    write_vector(*replica_.device, vector.values, saved.mine.values(vector.name));
+  for (const NamedSlice& vector : vectors)
+    write_values(*replica_.device, vector.values, saved.mine.values(vector.name));
   set_counts(numbers, saved.manifest.step);
 }
 
 // On another number of ranks the method begins from the saved consensus, so then there is nothing to compare.
-void Averager::require_saved_consensus(const StateOfRank& saved) {
+void Averager::require_saved_consensus(const SavedRank& saved) {
   communicator_->forget_consensus();
   if (!options_.plugin) return;
   const ConstSlice values = counting_->rank() == 0 ? saved.values(saved.header.consensus) : ConstSlice();
@@ -227,7 +224,7 @@ Joining Averager::restore_elastic(const SavedStates& saved) {
     joining = elastic->restore(*communicator_, numbers, keeps);
     set_counts(numbers, saved.manifest.step);
     // If gradients are averaged, all ranks have left out the same steps.
-    if (!traits().averages_gradients) gate_->restore(share_of_nonfinite(saved, counting_->rank(), workers_), 0);
+    if (!traits().averages_gradients) gate_->restore(share_of_nonfinite(saved.headers, counting_->rank(), workers_), 0);
   });
   replica_.device->wait();
   communicator_->forget_consensus();
@@ -236,11 +233,11 @@ Joining Averager::restore_elastic(const SavedStates& saved) {
 }
 
 // With another number of ranks, no line will tell of the steps that none had told of.
-TrainingProgress Averager::progress_after(const SavedStates& saved, const StateOfRank& state) const {
+TrainingProgress Averager::progress_after(const SavedStates& saved, const SavedRank& state) const {
   TrainingProgress progress = state.header.progress;
   if (saved.ranks() == workers_) return progress;
   count_as_told(progress);
-  progress.nonfinite = share_of_nonfinite(saved, counting_->rank(), workers_);
+  progress.nonfinite = share_of_nonfinite(saved.headers, counting_->rank(), workers_);
   return progress;
 }
 
@@ -267,7 +264,7 @@ Averager::Restored Averager::restore_saved(const SavedStates& saved) {
   replicas_->begin(step_.index);
   replicas_->compare();
   const bool has_own = former == counting_->rank() && former < saved.ranks();
-  const StateOfRank& state = has_own ? saved.mine : saved.first;
+  const SavedRank& state = has_own ? saved.mine : saved.first;
   former_ = {.progress = progress_after(saved, state), .ranks = saved.ranks(), .observed = observed_after(saved)};
   return {former, std::string(unpack_bytes(state.values(kCaller)))};
 }

@@ -9,55 +9,11 @@
 #include "eave/check.h"
 
 namespace eave {
-namespace {
-
-bool lies_elsewhere(const Device& device, ConstSlice values) {
-  return device.kind() != DeviceKind::kCpu && device.holds(values);
-}
-
-bool is_one_of(const std::vector<Slice>& slices, Slice slice) {
-  return std::ranges::any_of(slices, [&](Slice each) { return each.data() == slice.data(); });
-}
-
-bool has_size(const StateOfRank& state, const NamedVector& vector) {
-  return state.has(vector.name) && state.values(vector.name).size() == vector.values.size();
-}
-
-}  // namespace
-
-std::vector<NamedVector> vectors_of(const ReplicaView& replica, Slice counts, Communicator& communicator) {
-  std::vector<NamedVector> vectors = {
+std::vector<NamedSlice> vectors_of(const ReplicaView& replica, Slice counts, Communicator& communicator) {
+  std::vector<NamedSlice> vectors = {
       {"parameters", replica.parameters}, {"statistics", replica.statistics}, {kCounters, counts}};
-  const std::vector<Slice> state = communicator.state();
-  for (std::size_t i = 0; i < state.size(); ++i) vectors.push_back({"communicator." + std::to_string(i), state[i]});
+  append_slices(vectors, "communicator", communicator.state());
   return vectors;
-}
-
-void TakenState::add(Device& device, const std::string& name, ConstSlice vector) {
-  header.vectors.push_back({name, vector.size(), {}});
-  if (lies_elsewhere(device, vector)) {
-    device.read(vector, copies.emplace_back(vector.size()));
-    vector = copies.back();
-  }
-  values.push_back(vector);
-}
-
-bool StateOfRank::has(const std::string& name) const {
-  return std::ranges::find(header.vectors, name, &CheckpointVector::name) != header.vectors.end();
-}
-
-ConstSlice StateOfRank::values(const std::string& name) const {
-  std::size_t place = 0;
-  for (const CheckpointVector& vector : header.vectors) {
-    if (vector.name == name) return ConstSlice(body).subspan(place, vector.size);
-    place += vector.size;
-  }
-  throw Error(ExitCode::kBadData, "the state of rank " + std::to_string(header.rank) + " has no '" + name + "'");
-}
-
-void write_vector(Device& device, Slice into, ConstSlice values) {
-  if (lies_elsewhere(device, into)) return device.write(into, values);
-  std::ranges::copy(values, into.begin());
 }
 
 std::vector<float> pack_bytes(std::string_view bytes) {
@@ -87,7 +43,7 @@ std::vector<float> pack_steps(const ObservedSteps& steps) {
   return {values.begin(), values.end()};
 }
 
-std::optional<ObservedSteps> observed_in(const StateOfRank& state) {
+std::optional<ObservedSteps> observed_in(const SavedRank& state) {
   CheckpointedNumbers numbers(3);
   if (!state.has(kObserved) || state.values(kObserved).size() != numbers.slice().size()) return std::nullopt;
   std::ranges::copy(state.values(kObserved), numbers.slice().begin());
@@ -100,14 +56,6 @@ void count_as_told(TrainingProgress& progress) {
   progress.bytes += rest.bytes;
 }
 
-std::int64_t share_of_nonfinite(const SavedStates& saved, int rank, int ranks) {
-  std::int64_t count = 0;
-  for (auto former = static_cast<std::size_t>(rank); former < saved.headers.size();
-       former += static_cast<std::size_t>(ranks))
-    count += saved.headers[former].progress.nonfinite;
-  return count;
-}
-
 ElasticState::ElasticState(const ReplicaView& replica, const SavedStates& saved, int rank, std::string plugin)
     : replica_(replica), saved_(saved), was_there_(rank < saved.ranks()), plugin_(std::move(plugin)) {
   const ConstSlice consensus = saved.first.values(saved.first.header.consensus);
@@ -115,18 +63,18 @@ ElasticState::ElasticState(const ReplicaView& replica, const SavedStates& saved,
     throw Error(ExitCode::kBadData, "the state's consensus has " + count_text(consensus.size(), "value") +
                                         ", and this model " + count_text(replica.parameters.size(), "parameter") +
                                         "; restore a state of the same model");
-  write_vector(*replica.device, replica.parameters, consensus);
+  write_values(*replica.device, replica.parameters, consensus);
 }
 
 Joining ElasticState::restore(Communicator& communicator, Slice counts, bool keeps_workers) {
   const bool goes_on = was_there_ && keeps_workers;
   restore_common(vectors_of(replica_, counts, communicator), communicator);
-  write_vector(*replica_.device, counts, (was_there_ ? saved_.mine : saved_.first).values(kCounters));
-  if (goes_on) write_vector(*replica_.device, replica_.parameters, saved_.mine.values("parameters"));
+  write_values(*replica_.device, counts, (was_there_ ? saved_.mine : saved_.first).values(kCounters));
+  if (goes_on) write_values(*replica_.device, replica_.parameters, saved_.mine.values("parameters"));
   const std::vector<Slice> own = communicator.own_state();  // this may add slices to state()
-  for (const NamedVector& vector : vectors_of(replica_, counts, communicator)) {
-    if (was_there_ && is_one_of(own, vector.values) && has_size(saved_.mine, vector))
-      write_vector(*replica_.device, vector.values, saved_.mine.values(vector.name));
+  for (const NamedSlice& vector : vectors_of(replica_, counts, communicator)) {
+    if (was_there_ && is_among(own, vector.values) && saved_.mine.fits(vector))
+      write_values(*replica_.device, vector.values, saved_.mine.values(vector.name));
   }
   return {goes_on, saved_.ranks()};
 }
@@ -134,26 +82,26 @@ Joining ElasticState::restore(Communicator& communicator, Slice counts, bool kee
 // Restores the vectors of the method that are common by its own word, and those as large as the parameters that were
 // equal on all ranks. From one former rank one cannot tell what all ranks had in common. With other groups, a method
 // may keep something else under the same name.
-void ElasticState::restore_common(const std::vector<NamedVector>& vectors, Communicator& communicator) const {
+void ElasticState::restore_common(const std::vector<NamedSlice>& vectors, Communicator& communicator) const {
   const std::vector<Slice> common = communicator.common_state();
-  const bool tells_what_was_equal = saved_.ranks() > 1 && std::ranges::all_of(vectors, [&](const NamedVector& vector) {
+  const bool tells_what_was_equal = saved_.ranks() > 1 && std::ranges::all_of(vectors, [&](const NamedSlice& vector) {
                                       return saved_.first.has(vector.name);
                                     });
-  const auto was_equal = [&](const NamedVector& vector) {
+  const auto was_equal = [&](const NamedSlice& vector) {
     const auto& of_first = saved_.first.header.vectors;
     const auto known = std::ranges::find(of_first, vector.name, &CheckpointVector::name);
     return known != of_first.end() && std::ranges::all_of(saved_.headers, [&](const CheckpointHeader& header) {
              return std::ranges::find(header.vectors, *known) != header.vectors.end();
            });
   };
-  for (const NamedVector& vector : vectors) {
+  for (const NamedSlice& vector : vectors) {
     if (!vector.name.starts_with("communicator.")) continue;
     const bool is_equal =
         tells_what_was_equal && vector.values.size() == replica_.parameters.size() && was_equal(vector);
-    const bool is_common = is_one_of(common, vector.values), has_fit = has_size(saved_.first, vector);
+    const bool is_common = is_among(common, vector.values), has_fit = saved_.first.fits(vector);
     if (is_common && !has_fit && !plugin_.empty()) refuse_unfit_slice(plugin_, vector.name, vector.values);
     if ((is_equal || is_common) && has_fit)
-      write_vector(*replica_.device, vector.values, saved_.first.values(vector.name));
+      write_values(*replica_.device, vector.values, saved_.first.values(vector.name));
   }
 }
 

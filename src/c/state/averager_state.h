@@ -1,7 +1,6 @@
 // What an Averager must keep so that its job can go on later: the parameters and the method's own values of each rank.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -9,54 +8,32 @@
 #include <vector>
 
 #include "c/step_observer.h"
-#include "checkpoint/checkpoint_format.h"
 #include "checkpoint/checkpoint_manifest.h"
+#include "checkpoint/rank_state.h"
 #include "eave/communicator.h"
 
 namespace eave {
 
-struct NamedVector {
-  std::string name;
-  Slice values;
-};
-
 // The vectors of this rank's state in their order: "parameters", "statistics" (empty), "averager.0" (`counts`), and the
 // method's as "communicator.0" and so on.
-std::vector<NamedVector> vectors_of(const ReplicaView& replica, Slice counts, Communicator& communicator);
+std::vector<NamedSlice> vectors_of(const ReplicaView& replica, Slice counts, Communicator& communicator);
 
-// The state of this rank as it goes into its file. Values in host memory are only referred to.
-struct TakenState {
-  CheckpointHeader header;
+// The state of this rank as it goes into its file, and the identity of the job.
+struct StateToSave {
   std::map<std::string, std::string> identity;
-  std::vector<ConstSlice> values;
-  std::deque<std::vector<float>> copies;  // of values that lie elsewhere
-
-  // `device`: where the values may lie.
-  void add(Device& device, const std::string& name, ConstSlice vector);
-};
-
-// What a rank saved.
-struct StateOfRank {
-  CheckpointHeader header;
-  std::vector<float> body;
-
-  bool has(const std::string& name) const;
-  ConstSlice values(const std::string& name) const;  // throws Error(kBadData) if it has none of this name
+  TakenState taken;
 };
 
 // What all ranks saved together, as far as this rank needs it.
 struct SavedStates {
   Manifest manifest;
-  StateOfRank mine;  // empty if this rank was not there
+  SavedRank mine;  // empty if this rank was not there
   // Only if the number of ranks has changed:
-  StateOfRank first;                      // rank 0's
+  SavedRank first;                        // rank 0's
   std::vector<CheckpointHeader> headers;  // of all ranks that saved
 
   int ranks() const { return static_cast<int>(manifest.files.size()); }
 };
-
-// Copies between host memory and memory that may be the device's.
-void write_vector(Device& device, Slice into, ConstSlice values);
 
 // The name of the vector that holds the counts of the averager itself.
 inline constexpr const char* kCounters = "averager.0";
@@ -68,14 +45,10 @@ std::string_view unpack_bytes(ConstSlice packed);  // throws Error(kBadData)
 // observed have none.
 inline constexpr const char* kObserved = "observed";
 std::vector<float> pack_steps(const ObservedSteps& steps);
-std::optional<ObservedSteps> observed_in(const StateOfRank& state);
+std::optional<ObservedSteps> observed_in(const SavedRank& state);
 
 // Adds what a saved progress has not told of to its totals, as if that had been told.
 void count_as_told(TrainingProgress& progress);
-// This rank's part of the steps that all former ranks had left out, if there are now `ranks` ranks. Those of ranks that
-// are gone count on the ranks that remain.
-std::int64_t share_of_nonfinite(const SavedStates& saved, int rank, int ranks);
-
 // Restores a state on another number of ranks, as ElasticResumption of `eave train` does. Construct it before
 // Communicator::begin: the parameters become the consensus. Then call Communicator::begin, keeps_workers() of
 // former_workers.h, restore() with its answer, and Communicator::join with the result. Not collective.
@@ -86,7 +59,7 @@ class ElasticState {
   Joining restore(Communicator& communicator, Slice counts, bool keeps_workers);
 
  private:
-  void restore_common(const std::vector<NamedVector>& vectors, Communicator& communicator) const;
+  void restore_common(const std::vector<NamedSlice>& vectors, Communicator& communicator) const;
 
   const ReplicaView& replica_;
   const SavedStates& saved_;

@@ -72,9 +72,9 @@ StoredFile file_in(const std::string& text) {
 }
 
 // Collective. The manifest is complete on rank 0 only.
-Manifest gather_manifest(Transport& transport, const TakenState& state, const StoredFile& mine) {
-  Manifest manifest{state.header.progress.steps, state.header.progress.samples, state.identity};
-  manifest.notes[kWorkers] = std::to_string(state.header.ranks);
+Manifest gather_manifest(Transport& transport, const StateToSave& state, const StoredFile& mine) {
+  Manifest manifest{state.taken.header().progress.steps, state.taken.header().progress.samples, state.identity};
+  manifest.notes[kWorkers] = std::to_string(state.taken.header().ranks);
   manifest.notes[kStatistics] = "1";
   for (const std::string& text : transport.gather(describe_file(mine))) manifest.files.push_back(file_in(text));
   return manifest;
@@ -86,9 +86,9 @@ struct GivenState {
   Manifest manifest;
   std::string_view manifest_text, file;
 
-  StateOfRank read() const {
+  SavedRank read() const {
     MemoryStream stream(file);
-    StateOfRank state;
+    SavedRank state;
     state.header = read_rank("the state", manifest, rank, &state.body, &stream);
     return state;
   }
@@ -181,9 +181,9 @@ void flush_above(const fs::path& directory, FileCalls& calls) {
   if (::access(above.c_str(), R_OK) == 0) flush_directory(above, calls);
 }
 
-StoredFile write_rank(Transport& transport, const OutputFolder& directory, const TakenState& state,
+StoredFile write_rank(Transport& transport, const OutputFolder& directory, const StateToSave& state,
                       const std::vector<int>& without_access, FileCalls& calls) {
-  const std::int64_t step = state.header.progress.steps;
+  const std::int64_t step = state.taken.header().progress.steps;
   const std::string name = rank_file_name(transport.rank());
   StoredFile mine;
   std::optional<ReceivedFiles> received;
@@ -191,23 +191,24 @@ StoredFile write_rank(Transport& transport, const OutputFolder& directory, const
     if (transport.rank() == 0) received.emplace(directory, step, calls);
     send_files(
         transport, without_access,
-        [&](FileCalls& sent) { mine = write_checkpoint_file(name, state.header, state.values, sent); },
+        [&](FileCalls& sent) { mine = write_checkpoint_file(name, state.taken.header(), state.taken.values(), sent); },
         received ? &*received : nullptr);
   }
   agree(transport, [&] {
     if (received) received->finish();
     if (!lacks_access(without_access, transport.rank()))
-      mine = write_checkpoint_file(partial_folder(directory, step) / name, state.header, state.values, calls);
+      mine = write_checkpoint_file(partial_folder(directory, step) / name, state.taken.header(), state.taken.values(),
+                                   calls);
   });
   return mine;
 }
 
 }  // namespace
 
-std::string pack_state(Transport& transport, const TakenState& state) {
+std::string pack_state(Transport& transport, const StateToSave& state) {
   MemoryFile file;
   const std::string name = rank_file_name(transport.rank());
-  const StoredFile mine = write_checkpoint_file(name, state.header, state.values, file);
+  const StoredFile mine = write_checkpoint_file(name, state.taken.header(), state.taken.values(), file);
   const Manifest manifest = gather_manifest(transport, state, mine);
   const std::string text = transport.broadcast_text(transport.rank() == 0 ? encode_manifest(manifest) : "");
   const Prelude prelude{kVersionOfState, static_cast<std::uint32_t>(transport.rank()), text.size()};
@@ -241,17 +242,17 @@ SavedStates unpack_states(Transport& transport, const std::vector<std::string_vi
   return saved;
 }
 
-void save_checkpoint(Transport& transport, const fs::path& named, const TakenState& state, std::int64_t kept,
+void save_checkpoint(Transport& transport, const fs::path& named, const StateToSave& state, std::int64_t kept,
                      SaveLock& lock, FileCalls& calls) {
   fs::path directory;
   agree(transport, [&] { directory = place_of(named); });
   const OutputFolder folder(directory);
-  const OutputFolder partial = partial_folder(folder, state.header.progress.steps);
+  const OutputFolder partial = partial_folder(folder, state.taken.header().progress.steps);
   let_first_judge(transport, [&] {
     make_named_directory(directory.parent_path(), "the run directory " + directory.parent_path().string());
     make_directory(folder, calls);
     lock.hold(directory);
-    lock.require_own(directory, state.header.progress.steps);
+    lock.require_own(directory, state.taken.header().progress.steps);
     remove_partial_checkpoints(folder, calls);
     make_directory(partial, calls);
   });
@@ -281,10 +282,9 @@ std::optional<SavedStates> load_states(Transport& transport, const fs::path& dir
   const bool is_elastic = saved.ranks() != transport.size();
   if (is_elastic) {
     saved.headers = files.headers();
-    saved.first.header = files.read(0, &saved.first.body);
+    saved.first = files.read(0);
   }
-  const int mine = transport.rank() < saved.ranks() ? transport.rank() : -1;
-  saved.mine.header = files.read(mine, &saved.mine.body);
+  saved.mine = files.read(transport.rank() < saved.ranks() ? transport.rank() : -1);
   return saved;
 }
 

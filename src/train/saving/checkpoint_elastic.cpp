@@ -12,14 +12,6 @@
 
 namespace eave {
 
-// The file of one rank of the former run.
-struct ElasticResumption::FormerRank {
-  CheckpointHeader header;
-  std::vector<float> body;
-
-  ConstSlice values(const std::string& name) const { return values_in(header, body, name); }
-};
-
 namespace {
 
 void require_size(const std::string& name, ConstSlice saved, Slice mine) {
@@ -31,15 +23,6 @@ void require_size(const std::string& name, ConstSlice saved, Slice mine) {
 bool have_same_names(const std::vector<CheckpointVector>& saved, const std::vector<NamedSlice>& mine) {
   return saved.size() >= mine.size() &&
          std::ranges::equal(std::span(saved).first(mine.size()), mine, {}, &CheckpointVector::name, &NamedSlice::name);
-}
-
-bool is_among(const std::vector<Slice>& slices, Slice slice) {
-  return std::ranges::any_of(slices, [&](Slice each) { return each.data() == slice.data(); });
-}
-
-bool fits(const CheckpointHeader& header, const NamedSlice& part) {
-  const auto saved = std::ranges::find(header.vectors, part.name, &CheckpointVector::name);
-  return saved != header.vectors.end() && saved->size == part.values.size();
 }
 
 // The moving average is equal on all ranks by definition. If a rank has saved other bits, all go on from rank 0's,
@@ -76,17 +59,11 @@ ElasticResumption::ElasticResumption(const TrainingParts& parts, const TrainingP
           read_manifest_on_all(parts.transport, plan.checkpoints.ranks_without_access, directory_, plan.elastic_step)),
       files_(parts.transport, plan.checkpoints.ranks_without_access, directory_, manifest_) {
   agree(parts_.transport, [&] { check_same_model(directory_, manifest_, parts_, plan.has_other_files); });
-  const FormerRank first = read_former(0);
+  const SavedRank first = files_.read(0);
   agree(parts_.transport, [&] { begin_from_consensus(first); });
 }
 
-ElasticResumption::FormerRank ElasticResumption::read_former(int rank) {
-  FormerRank former;
-  former.header = files_.read(rank, &former.body);
-  return former;
-}
-
-void ElasticResumption::begin_from_consensus(const FormerRank& first) {
+void ElasticResumption::begin_from_consensus(const SavedRank& first) {
   Replica& replica = parts_.replica;
   const ConstSlice consensus = first.values(first.header.consensus), statistics = first.values("statistics");
   require_size("consensus", consensus, replica.parameters.slice());
@@ -97,13 +74,13 @@ void ElasticResumption::begin_from_consensus(const FormerRank& first) {
 
 TrainingProgress ElasticResumption::load() {
   const std::vector<CheckpointHeader> headers = files_.headers();
-  const FormerRank first = read_former(0);
+  const SavedRank first = files_.read(0);
   keeps_workers_ = keeps_workers(first.header, parts_.communicator, parts_.replica.parameters.slice());
   agree(parts_.transport, [&] { restore_common(first, headers); });
   const int former_workers = static_cast<int>(count_in(manifest_, kWorkers));
   const bool was_there = parts_.transport.rank() < former_workers, goes_on = was_there && keeps_workers_;
   const bool has_own = goes_on || (was_there && !parts_.communicator.own_state().empty());
-  const FormerRank mine = read_former(has_own ? parts_.transport.rank() : -1);
+  const SavedRank mine = files_.read(has_own ? parts_.transport.rank() : -1);
   agree(parts_.transport, [&] {
     if (goes_on) restore_worker(mine);
     if (has_own) restore_own_state(mine);
@@ -123,13 +100,11 @@ TrainingProgress ElasticResumption::progress_after(const std::vector<CheckpointH
   progress.waiting = former.waiting;
   progress.bytes = former.bytes;
   progress.repaired = former.repaired;
-  const auto ranks = static_cast<std::size_t>(parts_.transport.size());
-  for (auto rank = static_cast<std::size_t>(parts_.transport.rank()); rank < headers.size(); rank += ranks)
-    progress.nonfinite += headers[rank].progress.nonfinite;
+  progress.nonfinite = share_of_nonfinite(headers, parts_.transport.rank(), parts_.transport.size());
   return progress;
 }
 
-void ElasticResumption::restore_worker(const FormerRank& mine) {
+void ElasticResumption::restore_worker(const SavedRank& mine) {
   Replica& replica = parts_.replica;
   for (const NamedSlice& part : state_of(parts_)) {
     if (part.name.starts_with("communicator.") || is_average(part)) continue;
@@ -139,15 +114,15 @@ void ElasticResumption::restore_worker(const FormerRank& mine) {
   if (std::int64_t* count = replica.optimizer.update_count()) *count = mine.header.updates;
 }
 
-void ElasticResumption::restore_own_state(const FormerRank& mine) {
+void ElasticResumption::restore_own_state(const SavedRank& mine) {
   const std::vector<Slice> own = parts_.communicator.own_state();
   for (const NamedSlice& part : state_of(parts_)) {
-    if (is_among(own, part.values) && fits(mine.header, part))
+    if (is_among(own, part.values) && mine.fits(part))
       write_values(parts_.replica.device, part.values, mine.values(part.name));
   }
 }
 
-void ElasticResumption::restore_common(const FormerRank& first, const std::vector<CheckpointHeader>& headers) {
+void ElasticResumption::restore_common(const SavedRank& first, const std::vector<CheckpointHeader>& headers) {
   std::vector<CheckpointVector> equal = first.header.vectors;
   for (const CheckpointHeader& header : headers) {
     std::erase_if(equal,
@@ -166,7 +141,7 @@ void ElasticResumption::restore_common(const FormerRank& first, const std::vecto
                           part.values.size() == parts_.replica.parameters.size() &&
                           std::ranges::find(equal, part.name, &CheckpointVector::name) != equal.end();
     if (is_average(part)) require_size(part.name, first.values(part.name), part.values);
-    const bool is_common = is_average(part) || is_among(common, part.values), has_fit = fits(first.header, part);
+    const bool is_common = is_average(part) || is_among(common, part.values), has_fit = first.fits(part);
     if (is_common && is_of_method && !has_fit && !plugin_.empty()) refuse_unfit_slice(plugin_, part.name, part.values);
     if (!(is_equal || is_common) || !has_fit) continue;
     write_values(parts_.replica.device, part.values, first.values(part.name));

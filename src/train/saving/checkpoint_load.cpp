@@ -85,10 +85,9 @@ void restore(const fs::path& place, const TrainingParts& parts, const Checkpoint
 }
 
 // Collective. Only rank 0's file always has the consensus.
-void require_same_model(const TrainingParts& parts, const CheckpointHeader& header, ConstSlice body,
-                        const std::string& plugin) {
-  const ConstSlice saved = parts.transport.rank() == 0 ? values_in(header, body, header.consensus) : ConstSlice();
-  require_restored_consensus(parts.transport, parts.replica.device, parts.communicator, saved, plugin);
+void require_same_model(const TrainingParts& parts, const SavedRank& saved, const std::string& plugin) {
+  const ConstSlice consensus = parts.transport.rank() == 0 ? saved.values(saved.header.consensus) : ConstSlice();
+  require_restored_consensus(parts.transport, parts.replica.device, parts.communicator, consensus, plugin);
 }
 
 std::vector<float> copy_of(ConstSlice values) { return {values.begin(), values.end()}; }
@@ -101,15 +100,6 @@ std::vector<float> merge(const std::vector<std::vector<float>>& of_ranks, const 
 }
 
 }  // namespace
-
-ConstSlice values_in(const CheckpointHeader& header, ConstSlice body, const std::string& name) {
-  std::size_t place = 0;
-  for (const CheckpointVector& vector : header.vectors) {
-    if (vector.name == name) return body.subspan(place, vector.size);
-    place += vector.size;
-  }
-  throw Error(ExitCode::kBadData, "the checkpoint of rank " + std::to_string(header.rank) + " has no '" + name + "'");
-}
 
 void check_same_run(const fs::path& directory, const Manifest& manifest, const TrainingParts& parts,
                     const std::vector<int>& without_access, bool is_elastic) {
@@ -130,17 +120,16 @@ TrainingProgress load_checkpoint(const CheckpointPlan& plan, std::int64_t step, 
   const fs::path directory = plan.directory;
   const Manifest manifest = read_manifest_on_all(parts.transport, plan.ranks_without_access, directory, step);
   agree(parts.transport, [&] { require_same_identity(directory, manifest, parts, {}, false); });
-  std::vector<float> body;
-  const CheckpointHeader header = CheckpointFiles(parts.transport, plan.ranks_without_access, directory, manifest)
-                                      .read(parts.transport.rank(), &body);
+  const SavedRank saved =
+      CheckpointFiles(parts.transport, plan.ranks_without_access, directory, manifest).read(parts.transport.rank());
   agree(parts.transport, [&] {
-    require_same_vectors(directory, manifest, parts, header);
-    restore(checkpoint_path(directory, step), parts, header, body);
+    require_same_vectors(directory, manifest, parts, saved.header);
+    restore(checkpoint_path(directory, step), parts, saved.header, saved.body);
     resume_average(parts, manifest, step);
   });
   parts.communicator.forget_consensus();
-  if (!plugin.empty()) require_same_model(parts, header, body, plugin);
-  return header.progress;
+  if (!plugin.empty()) require_same_model(parts, saved, plugin);
+  return saved.header.progress;
 }
 
 void verify_checkpoint(const std::filesystem::path& directory, const Manifest& manifest) {
@@ -152,10 +141,10 @@ CheckpointModel read_checkpoint_model(const std::filesystem::path& directory, co
   CheckpointModel model;
   std::vector<std::vector<float>> of_ranks;
   for (int rank = 0; rank < count_in(manifest, kStatistics); ++rank) {
-    std::vector<float> body;
-    const CheckpointHeader header = read_rank(directory, manifest, rank, &body);
-    if (rank == 0) model.parameters = copy_of(values_in(header, body, header.consensus));
-    of_ranks.push_back(copy_of(values_in(header, body, "statistics")));
+    SavedRank saved;
+    saved.header = read_rank(directory, manifest, rank, &saved.body);
+    if (rank == 0) model.parameters = copy_of(saved.values(saved.header.consensus));
+    of_ranks.push_back(copy_of(saved.values("statistics")));
     if (of_ranks.back().size() != of_ranks[0].size()) {
       throw Error(ExitCode::kBadData, "the checkpoint's ranks have statistics of different models");
     }

@@ -53,13 +53,10 @@ class ElasticResumption {
   TrainingProgress load();  // second part, after Communicator::begin
 
  private:
-  struct FormerRank;
-
-  FormerRank read_former(int rank);  // collective: `rank` differs from rank to rank; -1 reads none
-  void begin_from_consensus(const FormerRank& first);
-  void restore_common(const FormerRank& first, const std::vector<CheckpointHeader>& headers);
-  void restore_worker(const FormerRank& mine);
-  void restore_own_state(const FormerRank& mine);
+  void begin_from_consensus(const SavedRank& first);
+  void restore_common(const SavedRank& first, const std::vector<CheckpointHeader>& headers);
+  void restore_worker(const SavedRank& mine);
+  void restore_own_state(const SavedRank& mine);
   TrainingProgress progress_after(const std::vector<CheckpointHeader>& headers) const;
 
   const TrainingParts& parts_;
@@ -70,10 +67,6 @@ class ElasticResumption {
   CheckpointFiles files_;
   bool keeps_workers_ = false;
 };
-
-// The values of one vector of a rank's file, whose header and body these are. Throws Error(kBadData) if it has none of
-// this name.
-ConstSlice values_in(const CheckpointHeader& header, ConstSlice body, const std::string& name);
 
 // Reads all files of the checkpoint and checks each against the manifest. Throws Error(kBadData).
 void verify_checkpoint(const std::filesystem::path& directory, const Manifest& manifest);

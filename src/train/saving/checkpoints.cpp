@@ -90,7 +90,7 @@ void Checkpoints::start(const TrainingProgress& progress, bool copies) {
   }
   const bool is_sent = lacks_access(plan_.ranks_without_access, parts_.transport.rank());
   since_average_ = steps_since_average(progress.steps);
-  state_.take(parts_, progress, parts_.communicator.consensus(), copies && !is_sent);
+  take_state(state_, parts_, progress, parts_.communicator.consensus(), copies && !is_sent);
   if (!plan_.ranks_without_access.empty()) send();
   if (!is_sent) start_to_write();
 }

@@ -93,7 +93,7 @@ class Checkpoints {
   FileCalls& calls_;
 
   Phase phase_ = Phase::kIdle;
-  SavedState state_;
+  TakenState state_;
   std::optional<ReceivedFiles> received_;       // on rank 0, if there are ranks without access
   std::optional<std::int64_t> since_average_;   // for kSinceAverage
   std::string ended_;                           // the argument of save_now

@@ -146,11 +146,11 @@ TEST(SavingPlace, that_is_new_survives_a_loss_of_power) {
   on_ranks({"loopback", 1}, [&](Transport& transport) {
     SaveLock lock;
     const std::vector<float> values = crafted_values(37, 1);
-    TakenState state;
-    state.identity = {{"seed", "1"}};
-    state.header = crafted_header(0, 1, 1);
-    state.header.vectors.clear();
-    state.add(cpu_device(), "parameters", values);
+    StateToSave state{{{"seed", "1"}}, {}};
+    CheckpointHeader header = crafted_header(0, 1, 1);
+    header.vectors.clear();
+    state.taken.begin(header);
+    state.taken.add(cpu_device(), "parameters", values, false);
     save_checkpoint(transport, temporary.path() / "checkpoint", state, 3, lock, calls);
   });
   calls.mark(1);
