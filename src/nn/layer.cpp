@@ -47,24 +47,36 @@ PoolShape read_pool(const LayerContext& context) {
   shape.input = context.input;
   const auto size = arguments.take_size("the window");
   shape.window = {size.height, size.width, size.height, 0};
-  while (arguments.has_next()) {
-    if (arguments.take_word("stride")) {
-      shape.window.stride = arguments.take_count("the stride", 1, 255);
-    } else if (arguments.take_word("pad")) {
-      // The padding is smaller than the window, so every window contains a pixel of the image.
-      shape.window.pad = arguments.take_count("the padding", 0, std::min(size.height, size.width) - 1);
-    } else {
-      break;
-    }
-  }
+  while (take_window_option(arguments, shape.window)) continue;
   arguments.finish();
-  const ImageShape out = shape.output();
-  if (out.height < 1 || out.width < 1) {
-    fail_fit(context.text, "the window of " + std::to_string(size.height) + "×" + std::to_string(size.width) +
-                               " is larger than its input of " + to_string(context.input) +
-                               "; use a smaller window or fewer pools before it");
-  }
+  require_window_fits(context, shape.window, shape.output());
   return shape;
+}
+
+bool take_window_option(ArgumentReader& arguments, Window& window) {
+  constexpr int kMostStride = 255;
+  if (arguments.has_next() && arguments.take_word("stride")) {
+    window.stride = arguments.take_count("the stride", 1, kMostStride);
+  } else if (arguments.has_next() && arguments.take_word("pad")) {
+    // The padding is smaller than the window, so every window contains a pixel of the image.
+    window.pad = arguments.take_count("the padding", 0, std::min(window.height, window.width) - 1);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void require_window_fits(const LayerContext& context, const Window& window, const ImageShape& output) {
+  if (output.height >= 1 && output.width >= 1) return;
+  fail_fit(context.text, "the window of " + std::to_string(window.height) + "×" + std::to_string(window.width) +
+                             " is larger than its input of " + to_string(context.input) +
+                             "; use a smaller window, padding, or fewer pools before it");
+}
+
+bool absorb_relu(const LayerText& next, bool& relu) {
+  if (next.word != "relu" || relu) return false;
+  ArgumentReader(next).finish();
+  return relu = true;
 }
 
 }  // namespace eave

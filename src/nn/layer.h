@@ -140,6 +140,12 @@ void fill_normal(const RandomKey& key, double deviation, Slice values);  // mean
 // Reads "SIZE [stride S] [pad P]". The stride defaults to the window's height. Throws if the window does not fit the
 // input.
 PoolShape read_pool(const LayerContext& context);
+// For a layer whose window is read: takes "stride S" or "pad P" if it is next, and returns whether it was.
+bool take_window_option(ArgumentReader& arguments, Window& window);
+void require_window_fits(const LayerContext& context, const Window& window, const ImageShape& output);
+
+// Layer::absorb of a layer that can only be followed by one relu, which `relu` says it has.
+bool absorb_relu(const LayerText& next, bool& relu);
 
 // Makes the layer average_pool. global_pool is one whose window is the whole image.
 std::unique_ptr<Layer> make_average_pool(const LayerText& text, const PoolShape& shape);

@@ -53,13 +53,8 @@ std::unique_ptr<Communicator> make_bmuf(const CommunicatorContext& context) {
 
 CommunicatorKind describe_communicator_bmuf() {
   return {
-      "bmuf",
-      "workers train on their own; every tau steps their mean moves the center with block momentum",
-      {.exchanges = ExchangePattern::kBlockingSums,
-       .has_center = true,
-       .resets_to_center = true,
-       .compresses = true,
-       .exchanges_together = true},
+      "bmuf", "workers train on their own; every tau steps their mean moves the center with block momentum",
+      kAveragesParameters,
       outer_options(
           "10", {{"block-momentum", OptionType::kReal, "",
                   "eta_b, momentum of the center from block to block, below 1 (default: 1 - 1/p with p workers)"},

@@ -48,13 +48,8 @@ std::unique_ptr<Communicator> make_diloco(const CommunicatorContext& context) {
 }  // namespace
 
 CommunicatorKind describe_communicator_diloco() {
-  return {"diloco",
-          "workers train on their own for many steps; then their mean moves the center by Nesterov's SGD",
-          {.exchanges = ExchangePattern::kBlockingSums,
-           .has_center = true,
-           .resets_to_center = true,
-           .compresses = true,
-           .exchanges_together = true},
+  return {"diloco", "workers train on their own for many steps; then their mean moves the center by Nesterov's SGD",
+          kAveragesParameters,
           outer_options("500", {{"outer-rate", OptionType::kReal, "0.7",
                                  "rho, outer learning rate: factor on each move of the center"},
                                 {"outer-momentum", OptionType::kReal, "0.9",

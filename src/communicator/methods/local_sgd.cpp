@@ -267,11 +267,7 @@ std::unique_ptr<Communicator> make_local_sgd(const CommunicatorContext& context)
 CommunicatorKind describe_communicator_local_sgd() {
   return {"local-sgd",
           "workers train on their own; every tau steps their parameters are averaged",
-          {.exchanges = ExchangePattern::kBlockingSums,
-           .has_center = true,
-           .resets_to_center = true,
-           .compresses = true,
-           .exchanges_together = true},
+          kAveragesParameters,
           {tau_option(),
            worker_momentum_option(),
            {"post-local-at", OptionType::kInteger, "0", "average gradients for this many steps at the start"},

@@ -47,13 +47,8 @@ std::unique_ptr<Communicator> make_slowmo(const CommunicatorContext& context) {
 }  // namespace
 
 CommunicatorKind describe_communicator_slowmo() {
-  return {"slowmo",
-          "workers train on their own; every tau steps their mean moves the center with slow momentum",
-          {.exchanges = ExchangePattern::kBlockingSums,
-           .has_center = true,
-           .resets_to_center = true,
-           .compresses = true,
-           .exchanges_together = true},
+  return {"slowmo", "workers train on their own; every tau steps their mean moves the center with slow momentum",
+          kAveragesParameters,
           outer_options("10", {{"slowmo-momentum", OptionType::kReal, "0.7",
                                 "beta_s, momentum of the center from exchange to exchange, below 1"},
                                {"slowmo-rate", OptionType::kReal, "1",

@@ -24,6 +24,13 @@ std::string describe_tau_warmup(std::int64_t steps);
 // `meaning` states the consequence.
 void warn_without_exchange(const CommunicatorContext& context, std::int64_t first, const std::string& meaning);
 
+// The traits of a method whose workers meet after tau local steps, and wait there for the sum of their parameters.
+inline constexpr CommunicatorTraits kAveragesParameters = {.exchanges = ExchangePattern::kBlockingSums,
+                                                           .has_center = true,
+                                                           .resets_to_center = true,
+                                                           .compresses = true,
+                                                           .exchanges_together = true};
+
 // The last line of the card of every method with local steps.
 extern const char* const kLocalRate;
 

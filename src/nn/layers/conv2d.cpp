@@ -6,7 +6,6 @@ namespace eave {
 namespace {
 
 constexpr int kMostChannels = 1 << 16;
-constexpr int kMostStride = 255;
 
 class Convolution final : public Layer {
  public:
@@ -45,11 +44,7 @@ class Convolution final : public Layer {
 
 bool Convolution::absorb(const LayerText& next) {
   if (shape_.pool > 0) return false;
-  if (next.word == "relu" && !shape_.relu) {
-    ArgumentReader(next).finish();
-    return shape_.relu = true;
-  }
-  return shape_.relu && next.word == "max_pool" && absorb_pool(next);
+  return absorb_relu(next, shape_.relu) || (shape_.relu && next.word == "max_pool" && absorb_pool(next));
 }
 
 // Absorbs only square pools without padding and overlap, of at most 15 pixels a side.
@@ -71,23 +66,14 @@ std::unique_ptr<Layer> make_conv2d(const LayerContext& context) {
   const auto size = arguments.take_size("the window");
   shape.window = {size.height, size.width, 1, 0};
   while (arguments.has_next()) {
-    if (arguments.take_word("stride")) {
-      shape.window.stride = arguments.take_count("the stride", 1, kMostStride);
-    } else if (arguments.take_word("pad")) {
-      shape.window.pad = arguments.take_count("the padding", 0, std::min(size.height, size.width) - 1);
-    } else if (arguments.take_word("no_bias")) {
+    if (arguments.take_word("no_bias")) {
       shape.bias = false;
-    } else {
+    } else if (!take_window_option(arguments, shape.window)) {
       break;
     }
   }
   arguments.finish();
-  const ImageShape out = shape.output();
-  if (out.height < 1 || out.width < 1) {
-    fail_fit(context.text, "the window of " + std::to_string(size.height) + "×" + std::to_string(size.width) +
-                               " is larger than its input of " + to_string(context.input) +
-                               "; use a smaller window, padding, or fewer pools before it");
-  }
+  require_window_fits(context, shape.window, shape.output());
   return std::make_unique<Convolution>(context.text, shape);
 }
 

@@ -22,11 +22,7 @@ class Dense final : public Layer {
   void initialise(const RandomKey& key, Slice parameters, Slice) const override {
     fill_weights(key, static_cast<double>(inputs_), part(parameters, tensors_[0]));
   }
-  bool absorb(const LayerText& next) override {
-    if (next.word != "relu" || relu_) return false;
-    ArgumentReader(next).finish();
-    return relu_ = true;
-  }
+  bool absorb(const LayerText& next) override { return absorb_relu(next, relu_); }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
     return make_linear_layer_plan(
         compute.plan(DenseShape{use.samples, inputs_, outputs_, relu_, use.training, use.input_gradient}), tensors_);

@@ -31,11 +31,7 @@ class Linear final : public Layer {
     if (s_.deviation > 0) return fill_normal(key, double{s_.deviation}, weights);
     fill_weights(key, s_.input.channels, weights);
   }
-  bool absorb(const LayerText& next) override {
-    if (next.word != "relu" || relu_) return false;
-    ArgumentReader(next).finish();
-    return relu_ = true;
-  }
+  bool absorb(const LayerText& next) override { return absorb_relu(next, relu_); }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse& use) const override {
     return make_linear_layer_plan(compute.plan(shape(use)), tensors_);
   }

@@ -34,11 +34,7 @@ class Residual final : public Layer {
   explicit Residual(ImageShape shape) : shape_(shape) {}
   std::string describe() const override { return relu_ ? "add skip, relu" : "add skip"; }
   ImageShape output() const override { return shape_; }
-  bool absorb(const LayerText& next) override {
-    if (next.word != "relu" || relu_) return false;
-    ArgumentReader(next).finish();
-    return relu_ = true;
-  }
+  bool absorb(const LayerText& next) override { return absorb_relu(next, relu_); }
   std::unique_ptr<LayerPlan> plan(Compute& compute, const LayerUse&) const override {
     return std::make_unique<ResidualPlan>(compute, relu_);
   }
