@@ -5,11 +5,73 @@
 
 #include "device/cpu/cpu_plans.h"
 #include "device/kernel_plan.h"
-#include "device/sync_batch_norm.h"
 #include "kernels/cpu/batch_norm.h"
 
 namespace eave {
 namespace {
+
+// Merges the mean and the biased variance of each of p ranks, with n_i rows on rank i, into those of all rows (Chan,
+// Golub and LeVeque 1979):
+//
+//     n = sum n_i;   mean = sum n_i mean_i / n;   variance = sum n_i (variance_i + (mean_i - mean)^2) / n
+//
+// Sums are in double and in rank order. So nothing cancels if means are much larger than deviations, and all ranks get
+// the same bits.
+class RankMoments {
+ public:
+  explicit RankMoments(std::size_t channels) { mine_.reserve(2 * channels + 1); }
+
+  // Collective. On entry, `mean` and `variance` hold this rank's values (with 0 rows, anything); on return, those of
+  // all ranks together. Returns n. A rank whose moments are not finite does not count. If no rank counts, n is 0 and
+  // all values are NaN.
+  double merge(MomentExchange& ranks, std::int64_t rows, Slice mean, Slice variance);
+
+  // Collective. Returns the sums of each value over all ranks: first those of `d_scale`, then those of `d_shift`. If
+  // one of this rank's values is not finite, none of them count. The result is valid until the next call.
+  ConstSlice sum(MomentExchange& ranks, ConstSlice d_scale, ConstSlice d_shift);
+
+ private:
+  std::vector<float> mine_;
+};
+
+bool are_finite(ConstSlice values) {
+  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+}
+
+// A rank's message holds its means, its variances and its number of rows.
+double RankMoments::merge(MomentExchange& ranks, std::int64_t rows, Slice mean, Slice variance) {
+  const std::size_t channels = mean.size(), length = 2 * channels + 1;
+  mine_.assign(length, 0);
+  if (rows > 0 && are_finite(mean) && are_finite(variance)) {
+    std::ranges::copy(mean, mine_.begin());
+    std::ranges::copy(variance, mine_.begin() + static_cast<std::ptrdiff_t>(channels));
+    mine_.back() = static_cast<float>(rows);
+  }
+  const ConstSlice all = ranks.gather(mine_);
+  double count = 0;
+  for (std::size_t at = 0; at < all.size(); at += length) count += double{all[at + length - 1]};
+  for (std::size_t c = 0; c < channels; ++c) {
+    double sum = 0, square = 0;
+    for (std::size_t at = 0; at < all.size(); at += length) sum += double{all[at + length - 1]} * double{all[at + c]};
+    const double merged = sum / count;
+    for (std::size_t at = 0; at < all.size(); at += length) {
+      const double away = double{all[at + c]} - merged;
+      square += double{all[at + length - 1]} * (double{all[at + channels + c]} + away * away);
+    }
+    mean[c] = static_cast<float>(merged);
+    variance[c] = static_cast<float>(square / count);
+  }
+  return count;
+}
+
+ConstSlice RankMoments::sum(MomentExchange& ranks, ConstSlice d_scale, ConstSlice d_shift) {
+  mine_.assign(d_scale.size() + d_shift.size(), 0);
+  if (are_finite(d_scale) && are_finite(d_shift)) {
+    std::ranges::copy(d_shift, std::ranges::copy(d_scale, mine_.begin()).out);
+  }
+  ranks.sum(mine_);
+  return mine_;
+}
 
 class CpuBatchNorm final : public BatchNormShape::Plan {
  public:

@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "eave/agreement.h"
 #include "eave/job.h"
@@ -20,11 +21,24 @@
 #include "transport/job/launchers.h"
 #include "transport/mpi/mpi_control.h"
 #include "transport/mpi/mpi_library.h"
-#include "transport/mpi/mpi_topology.h"
 #include "transport/mpi/mpi_wire.h"
 
 namespace eave {
 namespace {
+
+// Collective over `communicator`. For each rank, the lowest rank that it shares memory with.
+std::vector<int> hosts_of_ranks(MPI_Comm communicator) {
+  int rank = 0, size = 0, lowest = 0;
+  EAVE_MPI(MPI_Comm_rank(communicator, &rank));
+  EAVE_MPI(MPI_Comm_size(communicator, &size));
+  MPI_Comm host = MPI_COMM_NULL;
+  EAVE_MPI(MPI_Comm_split_type(communicator, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host));
+  EAVE_MPI(MPI_Allreduce(&rank, &lowest, 1, MPI_INT, MPI_MIN, host));
+  EAVE_MPI(MPI_Comm_free(&host));
+  std::vector<int> hosts(static_cast<std::size_t>(size));
+  EAVE_MPI(MPI_Allgather(&lowest, 1, MPI_INT, hosts.data(), 1, MPI_INT, communicator));
+  return hosts;
+}
 
 // Under the launcher of another MPI, each process believes that it is the only rank of its own job. Often this happens
 // to all ranks. If only one host has another MPI, it happens there, and the other ranks wait. So one rank of each host
