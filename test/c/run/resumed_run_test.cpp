@@ -20,16 +20,13 @@ namespace eave {
 namespace {
 
 // Steps from those of the averager to `last`, evaluated after each third one, and saved after `saved`.
-void train_to(Transport& transport, RecordedRank& rank, RunRecorder& run, int last, int saved,
-              const std::string& into) {
+void train_to(RecordedRank& rank, int last, int saved, const std::string& into) {
   while (rank.averager().steps() < last) {
     const auto step = static_cast<int>(rank.averager().steps()) + 1;
     rank.step();
-    run.set_loss(step + transport.rank());
+    rank.run().set_loss(step + rank.number());
     if (step == saved) rank.averager().save(into, "", 3);
-    if (step % 3 != 0) continue;
-    rank.consensus();
-    run.evaluate(transport, {{1.0 / step, 10.0 / step}, {}, {}, {}});
+    if (step % 3 == 0) rank.evaluate({{1.0 / step, 10.0 / step}, {}, {}, {}});
   }
 }
 
@@ -37,17 +34,10 @@ class ResumedRun : public testing::TestWithParam<const char*> {
  protected:
   // A job that is killed after step 5, if it saved in step 4, or ends after 9.
   void record(const std::string& place, bool resumes, bool is_killed) {
-    on_ranks({"threads", 2}, [&](Transport& transport) {
-      RecordedRank rank(transport, GetParam());
-      const std::string saved = place + "/checkpoint";
-      if (resumes) {
-        EXPECT_TRUE(rank.averager().load(saved));
-      }
-      RunRecorder run(transport, rank.averager(), place, std::string(kRunSettings) + (resumes ? "\nresume=on" : ""));
-      train_to(transport, rank, run, is_killed ? 5 : 9, is_killed ? 4 : 0, saved);
-      if (is_killed) return;
-      run.close(transport);
-      rank.averager().finish();
+    const std::string settings = resumes ? kResumedSettings : kRunSettings;
+    record_job(place, {2, GetParam(), settings, resumes}, [&](RecordedRank& rank) {
+      train_to(rank, is_killed ? 5 : 9, is_killed ? 4 : 0, checkpoint_in(place));
+      if (!is_killed) rank.end();
     });
   }
 };
@@ -75,16 +65,12 @@ TEST_P(ResumedRun, has_each_step_and_evaluation_once) {
 TEST_P(ResumedRun, that_had_ended_ends_as_before) {
   const TemporaryDirectory place;
   const std::string path = place.path() / "run";
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    for (const bool resumes : {false, true}) {
-      RecordedRank rank(transport, GetParam());
-      if (resumes) rank.averager().load(path + "/checkpoint");
-      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
-      train_to(transport, rank, run, 6, 6, path + "/checkpoint");
-      run.close(transport);
-      rank.averager().finish();
-    }
-  });
+  for (const bool resumes : {false, true}) {
+    record_job(path, {2, GetParam(), kResumedSettings, resumes}, [&](RecordedRank& rank) {
+      train_to(rank, 6, 6, checkpoint_in(path));
+      rank.end();
+    });
+  }
   const RunRecord run = read_run(path);
   EXPECT_EQ(run.end, RunEnd::kFinished);
   EXPECT_EQ(run.evaluations.size(), 2u);
@@ -93,25 +79,18 @@ TEST_P(ResumedRun, that_had_ended_ends_as_before) {
 }
 
 INSTANTIATE_TEST_SUITE_P(With, ResumedRun,
-                         testing::Values("communicator=allreduce lr=0.1", "communicator=easgd tau=2 lr=0.1",
+                         testing::Values(kAllreduce, kEasgd,
                                          "communicator=easgd-async async-order=round-robin tau=2 lr=0.1 steps=9"));
 
 TEST(ResumedRecord, goes_on_with_other_numbers_of_ranks) {
   const TemporaryDirectory place;
-  const std::string path = place.path() / "run", saved = path + "/checkpoint";
+  const std::string path = place.path() / "run", saved = checkpoint_in(path);
   int last = 0;
   for (const int ranks : {4, 2, 3}) {
     last += 3;
-    on_ranks({"threads", ranks}, [&](Transport& transport) {
-      RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
-      if (last > 3) {
-        EXPECT_TRUE(rank.averager().load(saved));
-      }
-      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
-      train_to(transport, rank, run, last, last, saved);
-      if (last < 9) return;
-      run.close(transport);
-      rank.averager().finish();
+    record_job(path, {ranks, kEasgd, kResumedSettings, last > 3}, [&](RecordedRank& rank) {
+      train_to(rank, last, last, saved);
+      if (last == 9) rank.end();
     });
   }
   const RunRecord run = read_run(path);
@@ -124,20 +103,13 @@ TEST(ResumedRecord, goes_on_with_other_numbers_of_ranks) {
 // over.
 TEST(ResumedRecord, has_equal_steps_on_ranks_that_were_there_and_new_ones) {
   const TemporaryDirectory place;
-  const std::string path = place.path() / "run", saved = path + "/checkpoint";
+  const std::string path = place.path() / "run", saved = checkpoint_in(path);
   int last = 0;
   for (const int ranks : {4, 2, 4}) {
     last += 6;
-    on_ranks({"threads", ranks}, [&](Transport& transport) {
-      RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-      if (last > 6) {
-        EXPECT_TRUE(rank.averager().load(saved));
-      }
-      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
-      train_to(transport, rank, run, last, last, saved);
-      if (last < 18) return;
-      run.close(transport);
-      rank.averager().finish();
+    record_job(path, {ranks, kAllreduce, kResumedSettings, last > 6}, [&](RecordedRank& rank) {
+      train_to(rank, last, last, saved);
+      if (last == 18) rank.end();
     });
   }
   EXPECT_EQ(read_run(path).end, RunEnd::kFinished);
@@ -146,19 +118,13 @@ TEST(ResumedRecord, has_equal_steps_on_ranks_that_were_there_and_new_ones) {
 
 TEST(ResumedRecord, goes_on_where_ranks_are_in_different_steps) {
   const TemporaryDirectory place;
-  const std::string path = place.path() / "run", saved = path + "/checkpoint";
+  const std::string path = place.path() / "run", saved = checkpoint_in(path);
   for (const bool resumes : {false, true}) {
-    on_ranks({"threads", 2}, [&](Transport& transport) {
-      RecordedRank rank(transport, "communicator=none lr=0.1");
-      if (resumes) rank.averager().load(saved);
-      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
-      for (int step = 0; step < 3 + 2 * transport.rank(); ++step) rank.step();
+    record_job(path, {2, "communicator=none lr=0.1", kResumedSettings, resumes}, [&](RecordedRank& rank) {
+      for (int step = 0; step < 3 + 2 * rank.number(); ++step) rank.step();
       rank.averager().save(saved, "", 3);
-      rank.consensus();
-      run.evaluate(transport, {{1, 10}, {}, {}, {}});
-      if (!resumes) return;
-      run.close(transport);
-      rank.averager().finish();
+      rank.evaluate({{1, 10}, {}, {}, {}});
+      if (resumes) rank.end();
     });
   }
   EXPECT_EQ(read_run(path).end, RunEnd::kFinished);
@@ -167,26 +133,24 @@ TEST(ResumedRecord, goes_on_where_ranks_are_in_different_steps) {
 
 TEST(ResumedRecord, goes_on_with_the_settings_of_the_beginning) {
   const TemporaryDirectory place;
-  const std::string path = path_in(place), saved = path + "/checkpoint";
+  const std::string path = path_in(place), saved = checkpoint_in(path);
   on_ranks({"threads", 2}, [&](Transport& transport) {
     const auto record = [&](const char* options, const std::string& settings, bool loads) {
       RecordedRank rank(transport, options);
       if (loads) rank.averager().load(saved);
-      RunRecorder run(transport, rank.averager(), path, settings + "\nresume=on");
+      rank.record(path, settings + "\nresume=on");
       rank.step();
       rank.averager().save(saved, "", 3);
-      rank.consensus();
-      run.evaluate(transport, {{1, 10}, {}, {}, {}});
-      if (!loads) return;
-      run.close(transport);
+      rank.evaluate({{1, 10}, {}, {}, {}});
+      if (loads) rank.close();
     };
     const std::string settings = kRunSettings;
-    record("communicator=allreduce lr=0.1", settings, false);
+    record(kAllreduce, settings, false);
     for (const auto& [from, to] : {std::pair("batch=4", "batch=2"), std::pair("perplexity", "error")}) {
       std::string other = settings;
       other.replace(other.find(from), std::string(from).size(), to);
       expect_error(ExitCode::kConfiguration, "to go on with the run in this directory",
-                   [&] { record("communicator=allreduce lr=0.1", other, true); });
+                   [&] { record(kAllreduce, other, true); });
     }
     record("communicator=allreduce lr=0.01", settings, true);
   });
@@ -203,16 +167,11 @@ void forget_defaults(const std::filesystem::path& file) {
 
 TEST(ResumedRecord, goes_on_with_one_of_a_version_that_recorded_no_defaults) {
   const TemporaryDirectory place;
-  const std::string path = path_in(place), saved = path + "/checkpoint";
+  const std::string path = path_in(place), saved = checkpoint_in(path);
   for (const bool resumes : {false, true}) {
-    on_ranks({"threads", 2}, [&](Transport& transport) {
-      RecordedRank rank(transport, "communicator=easgd lr=0.1");
-      if (resumes) rank.averager().load(saved);
-      RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
-      train_to(transport, rank, run, resumes ? 6 : 3, 3, saved);
-      if (!resumes) return;
-      run.close(transport);
-      rank.averager().finish();
+    record_job(path, {2, "communicator=easgd lr=0.1", kResumedSettings, resumes}, [&](RecordedRank& rank) {
+      train_to(rank, resumes ? 6 : 3, 3, saved);
+      if (resumes) rank.end();
     });
     if (resumes) break;
     EXPECT_TRUE(read_run(path).settings.contains("tau"));
@@ -223,22 +182,17 @@ TEST(ResumedRecord, goes_on_with_one_of_a_version_that_recorded_no_defaults) {
 }
 
 void record_from(Transport& transport, const std::string& saved, const std::string& path) {
-  RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
+  RecordedRank rank(transport, kEasgd);
   EXPECT_TRUE(rank.averager().load(saved));
-  RunRecorder run(transport, rank.averager(), path, std::string(kRunSettings) + "\nresume=on");
-  train_to(transport, rank, run, 6, 0, "");
-  run.close(transport);
-  rank.averager().finish();
+  rank.record(path, kResumedSettings);
+  train_to(rank, 6, 0, "");
+  rank.end();
 }
 
 TEST(ResumedRecord, begins_anew_if_it_was_killed_before_its_first_line) {
   const TemporaryDirectory place;
-  const std::string first = place.path() / "first", saved = first + "/checkpoint", next = place.path() / "next";
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
-    RunRecorder run(transport, rank.averager(), first, kRunSettings);
-    train_to(transport, rank, run, 3, 3, saved);
-  });
+  const std::string first = place.path() / "first", saved = checkpoint_in(first), next = place.path() / "next";
+  record_job(first, {2, kEasgd, kRunSettings}, [&](RecordedRank& rank) { train_to(rank, 3, 3, saved); });
   for (const char* left : {"", R"({"type":"hea)"}) {
     std::filesystem::remove_all(next);
     std::filesystem::create_directory(next);
@@ -254,19 +208,19 @@ TEST(ResumedRecord, begins_anew_if_it_was_killed_before_its_first_line) {
 
 TEST(ResumedRecord, loses_no_checkpoint_that_nobody_gave_up) {
   const TemporaryDirectory place;
-  const std::string path = path_in(place), saved = path + "/checkpoint";
+  const std::string path = path_in(place), saved = checkpoint_in(path);
   on_ranks({"threads", 2}, [&](Transport& transport) {
     const auto open = [&](RecordedRank& rank, const std::string& more) {
       RunRecorder(transport, rank.averager(), path, kRunSettings + more);
     };
-    RecordedRank first(transport, "communicator=easgd tau=2 lr=0.1");
+    RecordedRank first(transport, kEasgd);
     open(first, "\nresume=on");  // nothing is there
     open(first, "\nresume=on");  // was killed before its first checkpoint
     first.step();
     first.averager().save(saved, "", 3);
-    RecordedRank anew(transport, "communicator=easgd tau=2 lr=0.1");
+    RecordedRank anew(transport, kEasgd);
     expect_error(ExitCode::kUsage, "has loaded no checkpoint", [&] { open(anew, "\nresume=on"); });
-    RecordedRank later(transport, "communicator=easgd tau=2 lr=0.1");
+    RecordedRank later(transport, kEasgd);
     later.averager().load(saved);
     expect_error(ExitCode::kUsage, "would remove the checkpoint", [&] { open(later, "\noverwrite=on"); });
     expect_error(ExitCode::kUsage, "while no run was recorded", [&] { open(later, "\nresume=on"); });
@@ -277,14 +231,10 @@ TEST(ResumedRecord, loses_no_checkpoint_that_nobody_gave_up) {
 
 TEST(OverwrittenRun, saves_where_the_former_one_had_later_checkpoints) {
   const TemporaryDirectory place;
-  const std::string path = path_in(place), saved = path + "/checkpoint";
+  const std::string path = path_in(place), saved = checkpoint_in(path);
   for (const int last : {5, 2}) {
-    on_ranks({"threads", 2}, [&](Transport& transport) {
-      RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
-      RunRecorder run(transport, rank.averager(), path,
-                      std::string(kRunSettings) + (last == 2 ? "\noverwrite=on" : ""));
-      train_to(transport, rank, run, last, last, saved);
-    });
+    record_job(path, {2, kEasgd, std::string(kRunSettings) + (last == 2 ? "\noverwrite=on" : "")},
+               [&](RecordedRank& rank) { train_to(rank, last, last, saved); });
     EXPECT_EQ(committed_steps(saved), std::vector<std::int64_t>{last});
   }
 }
@@ -292,23 +242,17 @@ TEST(OverwrittenRun, saves_where_the_former_one_had_later_checkpoints) {
 // Ranks that take steps independently, with so many batches of the first rank and two of the second one in each join.
 void expect_joins_counted(int of_first) {
   const TemporaryDirectory place;
-  const std::string saved = path_in(place) + "/checkpoint";
+  const std::string saved = checkpoint_in(path_in(place));
   for (const bool resumes : {false, true}) {
-    on_ranks({"threads", 2}, [&](Transport& transport) {
-      RecordedRank rank(transport, "communicator=easgd-async tau=2 lr=0.1");
-      if (resumes) {
-        EXPECT_TRUE(rank.averager().load(saved));
-      }
-      RunRecorder run(transport, rank.averager(), path_in(place), std::string(kRunSettings) + "\nresume=on");
-      for (int epoch = 0; epoch < 2; ++epoch) {
-        rank.join(transport.rank() == 0 ? of_first : 2, 4);
-        rank.consensus();
-        run.evaluate(transport, {{3, 20}, {}, {}, {}});
-        if (epoch == 0) rank.averager().save(saved, "", 3);
-      }
-      if (resumes) run.close(transport);
-      if (resumes) rank.averager().finish();
-    });
+    record_job(path_in(place), {2, "communicator=easgd-async tau=2 lr=0.1", kResumedSettings, resumes},
+               [&](RecordedRank& rank) {
+                 for (int epoch = 0; epoch < 2; ++epoch) {
+                   rank.join(rank.number() == 0 ? of_first : 2, 4);
+                   rank.evaluate({{3, 20}, {}, {}, {}});
+                   if (epoch == 0) rank.averager().save(saved, "", 3);
+                 }
+                 if (resumes) rank.end();
+               });
   }
   const RunRecord run = read_run(path_in(place));
   EXPECT_EQ(run.end, RunEnd::kFinished);

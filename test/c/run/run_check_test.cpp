@@ -8,32 +8,27 @@
 #include "eave.h"
 #include "test/c/run/recorded_rank.h"
 #include "test/temporary_directory.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Records one step of a run on one rank, and then calls `end` with the recorder.
-template <typename End>
-void record(const TemporaryDirectory& place, const End& end) {
-  on_ranks({"loopback", 1}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), "");
+// Records one step of a run on one rank, and then calls `end`.
+void record(const TemporaryDirectory& place, const std::function<void(RecordedRank&)>& end) {
+  record_job(path_in(place), {}, [&](RecordedRank& rank) {
     rank.step();
-    rank.consensus();
-    run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
-    end(run, transport);
+    rank.evaluate();
+    end(rank);
     rank.averager().finish();
   });
 }
 
 TEST(RunCheck, accepts_runs_that_go_on_have_finished_or_have_failed) {
   const TemporaryDirectory going, finished, failed;
-  record(going, [&](RunRecorder&, Transport&) { EXPECT_EQ(eave_run_check(path_in(going).c_str()), 0); });
-  record(finished, [](RunRecorder& run, Transport& transport) { run.close(transport); });
-  record(failed, [](RunRecorder& run, Transport&) { run.fail({ExitCode::kDiverged, "a loss is not finite"}); });
+  record(going, [&](RecordedRank&) { EXPECT_EQ(eave_run_check(path_in(going).c_str()), 0); });
+  record(finished, [](RecordedRank& rank) { rank.close(); });
+  record(failed, [](RecordedRank& rank) { rank.run().fail({ExitCode::kDiverged, "a loss is not finite"}); });
   EXPECT_EQ(eave_run_check(path_in(finished).c_str()), 0);
   EXPECT_EQ(eave_run_check(path_in(failed).c_str()), 0);
 }
@@ -46,7 +41,7 @@ TEST(RunCheck, finds_no_run_in_an_empty_directory) {
 
 TEST(RunCheck, refuses_a_damaged_run) {
   const TemporaryDirectory place;
-  record(place, [](RunRecorder& run, Transport& transport) { run.close(transport); });
+  record(place, [](RecordedRank& rank) { rank.close(); });
   std::ofstream(fs::path(path_in(place)) / "metrics.jsonl", std::ios::app) << "{damaged}\n";
   EXPECT_EQ(eave_run_check(path_in(place).c_str()), 65);
 }

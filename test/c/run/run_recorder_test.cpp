@@ -26,20 +26,15 @@ namespace fs = std::filesystem;
 
 TEST(RunRecorder, writes_a_run_that_readers_accept) {
   const TemporaryDirectory place;
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), kRunSettings);
+  record_job(path_in(place), {2, kEasgd, kRunSettings}, [&](RecordedRank& rank) {
     for (int step = 0; step < 3; ++step) {
       rank.step();
-      run.set_loss(step + transport.rank());
+      rank.run().set_loss(step + rank.number());
     }
-    rank.consensus();
-    run.evaluate(transport, {{3, 20}, ModelScore{3.5, 30}, {}, {}});
+    rank.evaluate({{3, 20}, ModelScore{3.5, 30}, {}, {}});
     rank.step(2, 8);
-    rank.consensus();
-    run.evaluate(transport, {{2, 10}, {}, {}, {}});
-    run.close(transport);
-    rank.averager().finish();
+    rank.evaluate({{2, 10}, {}, {}, {}});
+    rank.end();
   });
   const RunRecord run = read_run(path_in(place));
   EXPECT_EQ(run.end, RunEnd::kFinished);
@@ -66,19 +61,15 @@ TEST(RunRecorder, writes_a_run_that_readers_accept) {
 
 TEST(RunRecorder, records_the_rate_at_which_the_optimizer_took_the_step) {
   const TemporaryDirectory place;
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), kRunSettings);
+  record_job(path_in(place), {2, kAllreduce, kRunSettings}, [&](RecordedRank& rank) {
     EXPECT_THROW(rank.averager().change_rate(0.05), Error);
     rank.averager().begin_step(0, 0, 0.1);
     EXPECT_THROW(rank.averager().change_rate(-1), Error);
     rank.averager().change_rate(0.05);
     rank.averager().before_update(0);
     rank.averager().after_update();
-    rank.consensus();
-    run.evaluate(transport, {{3, 20}, {}, {}, {}});
-    run.close(transport);
-    rank.averager().finish();
+    rank.evaluate({{3, 20}, {}, {}, {}});
+    rank.end();
   });
   const std::string metrics = read_file(path_in(place) + "/metrics.jsonl", 1 << 20);
   EXPECT_NE(metrics.find("\"learning_rate\":0.05,"), std::string::npos) << metrics;
@@ -87,15 +78,11 @@ TEST(RunRecorder, records_the_rate_at_which_the_optimizer_took_the_step) {
 // Readers refuse numbers beyond 1e39, and null stands for a loss that is not known.
 TEST(RunRecorder, records_a_loss_that_no_reader_takes_as_not_known) {
   const TemporaryDirectory place;
-  on_ranks({"loopback", 1}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), "");
+  record_job(path_in(place), {}, [&](RecordedRank& rank) {
     rank.step();
-    run.set_loss(1e300);
-    rank.consensus();
-    run.evaluate(transport, {{-1e300, 0.5}, ModelScore{1e39, 0.5}, {}, {}});
-    run.close(transport);
-    rank.averager().finish();
+    rank.run().set_loss(1e300);
+    rank.evaluate({{-1e300, 0.5}, ModelScore{1e39, 0.5}, {}, {}});
+    rank.end();
   });
   const RunRecord run = read_run(path_in(place));
   EXPECT_EQ(run.end, RunEnd::kFinished);
@@ -108,15 +95,12 @@ TEST(RunRecorder, records_a_loss_that_no_reader_takes_as_not_known) {
 
 TEST(RunRecorder, counts_the_exchanges_with_an_asynchronous_center) {
   const TemporaryDirectory place;
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=easgd-async async-order=round-robin tau=2 lr=0.1 steps=8");
-    RunRecorder run(transport, rank.averager(), path_in(place), "");
-    for (int step = 0; step < 8; ++step) rank.step();
-    rank.consensus();
-    run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
-    run.close(transport);
-    rank.averager().finish();
-  });
+  record_job(path_in(place), {2, "communicator=easgd-async async-order=round-robin tau=2 lr=0.1 steps=8"},
+             [&](RecordedRank& rank) {
+               for (int step = 0; step < 8; ++step) rank.step();
+               rank.evaluate();
+               rank.end();
+             });
   const RunSummary summary = *read_run(path_in(place)).summary;
   EXPECT_EQ(summary.exchanges, 4);
   // In turns, one exchange of the other worker lies between two of a worker: three times for each of them.
@@ -125,23 +109,19 @@ TEST(RunRecorder, counts_the_exchanges_with_an_asynchronous_center) {
 
 // Two joins of ranks with 5, 2 and no batches, each followed by an evaluation.
 RunRecord record_joins(const TemporaryDirectory& place, const std::string& options) {
-  on_ranks({"threads", 3}, [&](Transport& transport) {
-    RecordedRank rank(transport, options);
-    RunRecorder run(transport, rank.averager(), path_in(place), kRunSettings);
+  record_job(path_in(place), {3, options, kRunSettings}, [&](RecordedRank& rank) {
     const std::vector<int> batches = {5, 2, 0};
     for (int epoch = 0; epoch < 2; ++epoch) {
-      rank.join(batches[static_cast<std::size_t>(transport.rank())], 4);
-      rank.consensus();
-      run.evaluate(transport, {{3, 20}, {}, {}, {}});
+      rank.join(batches[static_cast<std::size_t>(rank.number())], 4);
+      rank.evaluate({{3, 20}, {}, {}, {}});
     }
-    run.close(transport);
-    rank.averager().finish();
+    rank.end();
   });
   return read_run(path_in(place));
 }
 
 TEST(RunRecorder, counts_the_samples_of_ranks_with_unequal_numbers_of_batches) {
-  for (const std::string options : {"communicator=allreduce lr=0.1", "communicator=easgd-async tau=2 lr=0.1",
+  for (const std::string options : {kAllreduce, "communicator=easgd-async tau=2 lr=0.1",
                                     "communicator=downpour tau=2 lr=0.1", "communicator=none lr=0.1"}) {
     const TemporaryDirectory place;
     const RunRecord run = record_joins(place, options);
@@ -168,19 +148,15 @@ TEST(RunRecorder, has_no_line_of_a_rank_that_only_waits_for_the_other_ranks) {
 // Two evaluations, each after four steps, in which rank 1 takes 25 ms longer than rank 0.
 RunRecord record_slow_rank(const std::string& options) {
   const TemporaryDirectory place;
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    RecordedRank rank(transport, options);
-    RunRecorder run(transport, rank.averager(), path_in(place), "");
+  record_job(path_in(place), {2, options}, [&](RecordedRank& rank) {
     for (int evaluation = 0; evaluation < 2; ++evaluation) {
       for (int step = 0; step < 4; ++step) {
-        if (transport.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(25));
+        if (rank.number() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(25));
         rank.step();
       }
-      rank.consensus();
-      run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
+      rank.evaluate();
     }
-    run.close(transport);
-    rank.averager().finish();
+    rank.end();
   });
   return read_run(path_in(place));
 }
@@ -198,15 +174,12 @@ TEST(RunRecorder, counts_the_wait_for_a_slow_rank_as_training) {
 
 TEST(RunRecorder, scores_the_mean_the_first_and_the_best_worker) {
   const TemporaryDirectory place;
-  on_ranks({"threads", 3}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), kRunSettings);
+  record_job(path_in(place), {3, kEasgd, kRunSettings}, [&](RecordedRank& rank) {
     rank.step();
     rank.consensus();
-    const double own = 50 - 10 * (transport.rank() % 2);
-    run.evaluate(transport, {{3, 20}, {}, ModelScore{4, 30}, ModelScore{5, own}});
-    run.close(transport);
-    rank.averager().finish();
+    const double own = 50 - 10 * (rank.number() % 2);
+    rank.score({{3, 20}, {}, ModelScore{4, 30}, ModelScore{5, own}});
+    rank.end();
   });
   const RunRecord run = read_run(path_in(place));
   ASSERT_EQ(run.evaluations.size(), 1u);
@@ -239,14 +212,10 @@ TEST(RunRecorder, writes_the_mean_of_the_workers) {
 
 TEST(RunRecorder, writes_a_line_of_each_rank_per_interval) {
   const TemporaryDirectory place;
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), "log-every=2");
+  record_job(path_in(place), {2, kAllreduce, "log-every=2"}, [&](RecordedRank& rank) {
     for (int step = 0; step < 6; ++step) rank.step();
-    rank.consensus();
-    run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
-    run.close(transport);
-    rank.averager().finish();
+    rank.evaluate();
+    rank.end();
   });
   const RunRecord run = read_run(path_in(place));
   EXPECT_EQ(run.metric, Metric{});
@@ -257,28 +226,27 @@ TEST(RunRecorder, writes_a_line_of_each_rank_per_interval) {
 
 // Runs `work` on one rank with a run, and returns the message of its error.
 std::string refusal(const TemporaryDirectory& place, const std::string& settings,
-                    const std::function<void(Transport&, RecordedRank&, RunRecorder&)>& work) {
+                    const std::function<void(RecordedRank&)>& work) {
   std::string message;
   on_ranks({"loopback", 1}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
+    RecordedRank rank(transport, kAllreduce);
     message = error_of([&] {
-                RunRecorder run(transport, rank.averager(), path_in(place), settings);
-                work(transport, rank, run);
+                rank.record(path_in(place), settings);
+                work(rank);
               }).what();
   });
   return message;
 }
 
-const auto kNothing = [](Transport&, RecordedRank&, RunRecorder&) {};
+const auto kNothing = [](RecordedRank&) {};
 
 TEST(RunRecorder, refuses_a_run_whose_last_step_was_not_evaluated) {
   const TemporaryDirectory place;
   EXPECT_EQ(refusal(place, "",
-                    [](Transport& transport, RecordedRank& rank, RunRecorder& run) {
-                      rank.consensus();
-                      run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
+                    [](RecordedRank& rank) {
+                      rank.evaluate();
                       rank.step();
-                      run.close(transport);
+                      rank.close();
                     }),
             "the run has no evaluation after its last step, 1: evaluate the consensus once more before the run is "
             "closed");
@@ -286,10 +254,9 @@ TEST(RunRecorder, refuses_a_run_whose_last_step_was_not_evaluated) {
 
 TEST(RunRecorder, refuses_scores_that_no_consensus_can_have) {
   const auto evaluate = [](double score) {
-    return [score](Transport& transport, RecordedRank& rank, RunRecorder& run) {
+    return [score](RecordedRank& rank) {
       rank.step();
-      rank.consensus();
-      run.evaluate(transport, {{1, score}, {}, {}, {}});
+      rank.evaluate({{1, score}, {}, {}, {}});
     };
   };
   const TemporaryDirectory a, b, c, d, e;
@@ -302,10 +269,10 @@ TEST(RunRecorder, refuses_scores_that_no_consensus_can_have) {
             "training diverged: the test bleu of the consensus is 1e+300, and a run records at most 1e+39; try a "
             "smaller learning rate, or warm-up");
   EXPECT_NE(refusal(c, "",
-                    [](Transport& transport, RecordedRank& rank, RunRecorder& run) {
+                    [](RecordedRank& rank) {
                       rank.consensus();
                       rank.step();
-                      run.evaluate(transport, {{1, 1}, {}, {}, {}});
+                      rank.score({{1, 1}, {}, {}, {}});
                     })
                 .find("no consensus has been written since the last step"),
             std::string::npos);
@@ -327,14 +294,12 @@ TEST(RunRecorder, refuses_settings_that_contradict_the_averager) {
 // Otherwise runs with the same period, one of which names it, would count as different methods.
 TEST(RunRecorder, records_options_of_the_method_that_nobody_gave) {
   const TemporaryDirectory place;
-  on_ranks({"loopback", 1}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=easgd lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), "order=x\nseed=7\ncompression=none\nwidth=3");
-    rank.step();
-    rank.consensus();
-    run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
-    run.close(transport);
-  });
+  record_job(path_in(place), {1, "communicator=easgd lr=0.1", "order=x\nseed=7\ncompression=none\nwidth=3"},
+             [&](RecordedRank& rank) {
+               rank.step();
+               rank.evaluate();
+               rank.close();
+             });
   const std::map<std::string, std::string> settings = read_run(path_in(place)).settings;
   EXPECT_EQ(settings.at("tau"), "10");
   EXPECT_EQ(settings.at("order"), "paper");
@@ -346,7 +311,7 @@ TEST(RunRecorder, records_options_of_the_method_that_nobody_gave) {
 
 TEST(RunRecorder, refuses_a_directory_that_holds_a_run) {
   const TemporaryDirectory place;
-  EXPECT_NE(refusal(place, "batch=4", [](Transport&, RecordedRank& rank, RunRecorder&) { rank.step(5); })
+  EXPECT_NE(refusal(place, "batch=4", [](RecordedRank& rank) { rank.step(5); })
                 .find("5 samples on all ranks, but the run's batch of 4 allows 4"),
             std::string::npos);
   EXPECT_NE(refusal(place, "", kNothing).find("is not empty"), std::string::npos);
@@ -354,11 +319,9 @@ TEST(RunRecorder, refuses_a_directory_that_holds_a_run) {
 
 TEST(RunRecorder, records_a_failure_as_the_end) {
   const TemporaryDirectory place;
-  on_ranks({"loopback", 1}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), "");
+  record_job(path_in(place), {}, [&](RecordedRank& rank) {
     rank.step();
-    run.fail(Error(ExitCode::kDiverged, "it diverged"));
+    rank.run().fail(Error(ExitCode::kDiverged, "it diverged"));
   });
   EXPECT_EQ(state_of_run(path_in(place)), RunState::kDiverged);
   EXPECT_EQ(read_run(path_in(place)).why, "it diverged");
@@ -367,14 +330,12 @@ TEST(RunRecorder, records_a_failure_as_the_end) {
 TEST(RunRecorder, tells_at_a_failure_of_all_steps_before) {
   for (const int every : {1, 2}) {
     const TemporaryDirectory place;
-    on_ranks({"loopback", 1}, [&](Transport& transport) {
-      RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-      RunRecorder run(transport, rank.averager(), path_in(place), "log-every=" + std::to_string(every));
+    record_job(path_in(place), {1, kAllreduce, "log-every=" + std::to_string(every)}, [&](RecordedRank& rank) {
       for (const double loss : {3.0, 4.0, 5.0}) {
         rank.step();
-        run.set_loss(loss);
+        rank.run().set_loss(loss);
       }
-      run.fail(Error(ExitCode::kDiverged, "it diverged"));
+      rank.run().fail(Error(ExitCode::kDiverged, "it diverged"));
     });
     const RunRecord run = read_run(path_in(place));
     ASSERT_EQ(run.steps.size(), every == 1 ? 3u : 2u);
@@ -386,7 +347,7 @@ TEST(RunRecorder, tells_at_a_failure_of_all_steps_before) {
 TEST(RunRecorder, notices_that_its_averager_is_gone) {
   const TemporaryDirectory place;
   on_ranks({"loopback", 1}, [&](Transport& transport) {
-    auto rank = std::make_unique<RecordedRank>(transport, "communicator=allreduce lr=0.1");
+    auto rank = std::make_unique<RecordedRank>(transport, kAllreduce);
     RunRecorder run(transport, rank->averager(), path_in(place), "");
     rank.reset();
     EXPECT_STREQ(error_of([&] { run.close(transport); }).what(),

@@ -14,7 +14,6 @@
 #include "report/read/run_reader.h"
 #include "test/c/run/recorded_rank.h"
 #include "test/temporary_directory.h"
-#include "test/transport/ranks.h"
 
 namespace eave {
 namespace {
@@ -40,23 +39,11 @@ int save_for_long(RecordedRank& rank, const std::string& place) {
   return saves;
 }
 
-void evaluate(Transport& transport, RecordedRank& rank, RunRecorder& run) {
-  rank.consensus();
-  run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
-}
-
-void end(Transport& transport, RecordedRank& rank, RunRecorder& run) {
-  run.close(transport);
-  rank.averager().finish();
-}
-
 TEST(Saves, are_no_part_of_training) {
   const TemporaryDirectory place;
   double saving = 0;
   int saves = 0;
-  on_ranks({"loopback", 1}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), "");
+  record_job(path_in(place), {}, [&](RecordedRank& rank) {
     rank.step();
     const Clock::time_point start = Clock::now();
     saves = save_for_long(rank, path_in(place));
@@ -64,8 +51,8 @@ TEST(Saves, are_no_part_of_training) {
     rank.averager().state("");
     sleep_for(kLong);  // the program writes the state
     rank.step();
-    evaluate(transport, rank, run);
-    end(transport, rank, run);
+    rank.evaluate();
+    rank.end();
   });
   const RunSummary summary = *read_run(path_in(place)).summary;
   EXPECT_LT(summary.seconds, kShort);
@@ -77,38 +64,34 @@ TEST(Saves, are_no_part_of_training) {
 
 RunSummary summary_with_saves(const std::string& options, bool saves) {
   const TemporaryDirectory place;
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    RecordedRank rank(transport, options);
-    RunRecorder run(transport, rank.averager(), path_in(place), "");
+  record_job(path_in(place), {2, options}, [&](RecordedRank& rank) {
     for (int step = 0; step < 6; ++step) {
       rank.step();
       if (saves && step % 2 == 0) rank.averager().state("");
-      if (step == 3) evaluate(transport, rank, run);
-      if (saves && step == 3) rank.averager().save(path_in(place) + "/checkpoint", "", 3);
+      if (step == 3) rank.evaluate();
+      if (saves && step == 3) rank.averager().save(checkpoint_in(path_in(place)), "", 3);
     }
-    evaluate(transport, rank, run);
-    end(transport, rank, run);
+    rank.evaluate();
+    rank.end();
   });
   return *read_run(path_in(place)).summary;
 }
 
 TEST(Saves, send_no_bytes_that_count) {
-  for (const std::string options : {"communicator=allreduce lr=0.1", "communicator=easgd tau=2 lr=0.1"})
+  for (const std::string options : {kAllreduce, kEasgd})
     EXPECT_EQ(summary_with_saves(options, true).bytes_per_rank, summary_with_saves(options, false).bytes_per_rank);
 }
 
 TEST(Saves, count_the_wait_for_a_slow_rank_as_training) {
   const TemporaryDirectory place;
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=none");
-    RunRecorder run(transport, rank.averager(), path_in(place), "");
+  record_job(path_in(place), {2, "communicator=none"}, [&](RecordedRank& rank) {
     for (int save = 0; save < 2; ++save) {
-      if (transport.rank() == 1) sleep_for(100);
+      if (rank.number() == 1) sleep_for(100);
       rank.step();
       rank.averager().state("");
     }
-    evaluate(transport, rank, run);
-    end(transport, rank, run);
+    rank.evaluate();
+    rank.end();
   });
   const RunSummary summary = *read_run(path_in(place)).summary;
   EXPECT_GE(summary.seconds, 0.2);
@@ -118,21 +101,19 @@ TEST(Saves, count_the_wait_for_a_slow_rank_as_training) {
 // The program does other things before each evaluation. The second one has a checkpoint between consensus and scores.
 TEST(Evaluations, last_from_their_consensus_on) {
   const TemporaryDirectory place;
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), "");
+  record_job(path_in(place), {2}, [&](RecordedRank& rank) {
     sleep_for(kLong);
-    evaluate(transport, rank, run);
+    rank.evaluate();
     rank.step();
     rank.consensus();
     save_for_long(rank, path_in(place));
-    run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
+    rank.score();
     sleep_for(kLong);
-    evaluate(transport, rank, run);
+    rank.evaluate();
     rank.consensus();
     sleep_for(kLong);
-    run.evaluate(transport, {{1, 0.5}, {}, {}, {}});
-    end(transport, rank, run);
+    rank.score();
+    rank.end();
   });
   const RunRecord run = read_run(path_in(place));
   ASSERT_EQ(run.evaluations.size(), 4u);
@@ -144,19 +125,19 @@ TEST(Evaluations, last_from_their_consensus_on) {
 
 TEST(Repairs, are_counted_in_a_run_and_in_one_that_goes_on) {
   const TemporaryDirectory place;
-  const std::string saved = path_in(place) + "/checkpoint";
+  const std::string saved = checkpoint_in(path_in(place));
   for (const bool resumes : {false, true}) {
-    on_ranks({"threads", 3}, [&](Transport& transport) {
-      RecordedRank rank(transport, "communicator=allreduce lr=0.1 replica-hash-every=2 on-replica-fault=repair");
-      if (resumes) rank.averager().load(saved);
-      RunRecorder run(transport, rank.averager(), path_in(place), "resume=on\nbatch=4");
-      rank.step();
-      if (transport.rank() == 1) rank.parameters()[0] += 1;
-      for (int step = 0; step < 4; ++step) rank.step();
-      rank.averager().save(saved, "", 3);
-      evaluate(transport, rank, run);
-      if (resumes) end(transport, rank, run);
-    });
+    record_job(path_in(place),
+               {3, "communicator=allreduce lr=0.1 replica-hash-every=2 on-replica-fault=repair", "resume=on\nbatch=4",
+                resumes},
+               [&](RecordedRank& rank) {
+                 rank.step();
+                 if (rank.number() == 1) rank.parameters()[0] += 1;
+                 for (int step = 0; step < 4; ++step) rank.step();
+                 rank.averager().save(saved, "", 3);
+                 rank.evaluate();
+                 if (resumes) rank.end();
+               });
   }
   EXPECT_EQ(read_run(path_in(place)).summary->repaired, 2);
 }
@@ -170,18 +151,14 @@ struct Interval {
 
 void record(const std::string& path, const Interval& interval) {
   const std::string settings = std::string(kRunSettings) + "\nresume=on\nlog-every=" + std::to_string(interval.every);
-  on_ranks({"threads", 2}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=easgd tau=2 lr=0.1");
-    if (interval.resumes) rank.averager().load(path + "/checkpoint");
-    RunRecorder run(transport, rank.averager(), path, settings);
+  record_job(path, {2, kEasgd, settings, interval.resumes}, [&](RecordedRank& rank) {
     for (auto step = rank.averager().steps() + 1; step <= interval.killed; ++step) {
       rank.step();
-      run.set_loss(static_cast<double>(step) + transport.rank());
-      if (step == interval.saved) rank.averager().save(path + "/checkpoint", "", 3);
-      if (step == 5 || step == 7) evaluate(transport, rank, run);
+      rank.run().set_loss(static_cast<double>(step) + rank.number());
+      if (step == interval.saved) rank.averager().save(checkpoint_in(path), "", 3);
+      if (step == 5 || step == 7) rank.evaluate();
     }
-    if (interval.killed < 7) return;
-    end(transport, rank, run);
+    if (interval.killed == 7) rank.end();
   });
 }
 
@@ -226,17 +203,14 @@ TEST(StepsBetweenLines, are_not_lost_where_a_run_is_saved) {
 TEST(StepsBetweenLines, are_in_a_line_if_a_run_goes_on_with_its_end) {
   const TemporaryDirectory place;
   for (const bool resumes : {false, true}) {
-    on_ranks({"threads", 2}, [&](Transport& transport) {
-      RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-      if (resumes) rank.averager().load(path_in(place) + "/checkpoint");
-      RunRecorder run(transport, rank.averager(), path_in(place), "batch=4\nresume=on\nlog-every=1000");
+    record_job(path_in(place), {2, kAllreduce, "batch=4\nresume=on\nlog-every=1000", resumes}, [&](RecordedRank& rank) {
       if (!resumes) {
         for (int step = 0; step < 3; ++step) rank.step();
-        rank.averager().save(path_in(place) + "/checkpoint", "", 3);
+        rank.averager().save(checkpoint_in(path_in(place)), "", 3);
         return;
       }
-      evaluate(transport, rank, run);
-      end(transport, rank, run);
+      rank.evaluate();
+      rank.end();
     });
   }
   const RunRecord run = read_run(path_in(place));
@@ -249,15 +223,12 @@ TEST(StepsBetweenLines, are_in_a_line_if_a_run_goes_on_with_its_end) {
 
 std::int64_t left_out(const std::string& path, int ranks, bool is_last) {
   std::vector<std::int64_t> of_ranks(static_cast<std::size_t>(ranks));
-  on_ranks({"threads", ranks}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=none lr=0.1");
-    rank.averager().load(path + "/checkpoint");
-    RunRecorder run(transport, rank.averager(), path, "batch=4\nresume=on");
-    for (int step = 0; step < 4; ++step) rank.step(4, step <= transport.rank() ? NAN : 1);
-    rank.averager().save(path + "/checkpoint", "", 3);
-    of_ranks[static_cast<std::size_t>(transport.rank())] = rank.averager().steps_left_out();
-    evaluate(transport, rank, run);
-    if (is_last) end(transport, rank, run);
+  record_job(path, {ranks, "communicator=none lr=0.1", "batch=4\nresume=on", ranks != 4}, [&](RecordedRank& rank) {
+    for (int step = 0; step < 4; ++step) rank.step(4, step <= rank.number() ? NAN : 1);
+    rank.averager().save(checkpoint_in(path), "", 3);
+    of_ranks[static_cast<std::size_t>(rank.number())] = rank.averager().steps_left_out();
+    rank.evaluate();
+    if (is_last) rank.end();
   });
   return std::accumulate(of_ranks.begin(), of_ranks.end(), std::int64_t{0});
 }
@@ -282,21 +253,19 @@ std::size_t lines_of_steps(const std::string& path) {
 // An evaluation lets the steps of a rank that is behind be counted on from those of the others.
 TEST(Lines, before_a_save_are_kept_where_ranks_are_in_different_steps) {
   const TemporaryDirectory place;
-  const std::string saved = path_in(place) + "/checkpoint";
+  const std::string saved = checkpoint_in(path_in(place));
   for (const bool resumes : {false, true}) {
-    on_ranks({"threads", 2}, [&](Transport& transport) {
-      RecordedRank rank(transport, "communicator=easgd-async tau=2 lr=0.1");
-      if (resumes) rank.averager().load(saved);
-      RunRecorder run(transport, rank.averager(), path_in(place), std::string(kRunSettings) + "\nresume=on");
-      for (int epoch = 0; epoch < 2; ++epoch) {
-        rank.join(transport.rank() == 0 ? 2 : 5, 4);
-        if (epoch == 0) evaluate(transport, rank, run);
-        if (epoch == 1) rank.averager().save(saved, "", 3);
-      }
-      if (!resumes) rank.join(1, 4);  // lost with the job
-      evaluate(transport, rank, run);
-      if (resumes) end(transport, rank, run);
-    });
+    record_job(path_in(place), {2, "communicator=easgd-async tau=2 lr=0.1", kResumedSettings, resumes},
+               [&](RecordedRank& rank) {
+                 for (int epoch = 0; epoch < 2; ++epoch) {
+                   rank.join(rank.number() == 0 ? 2 : 5, 4);
+                   if (epoch == 0) rank.evaluate();
+                   if (epoch == 1) rank.averager().save(saved, "", 3);
+                 }
+                 if (!resumes) rank.join(1, 4);  // lost with the job
+                 rank.evaluate();
+                 if (resumes) rank.end();
+               });
     EXPECT_EQ(lines_of_steps(path_in(place)), resumes ? 28u : 16u);
   }
   EXPECT_EQ(read_run(path_in(place)).summary->samples, 28 * 4);
@@ -305,19 +274,17 @@ TEST(Lines, before_a_save_are_kept_where_ranks_are_in_different_steps) {
 // After the save only rank 0 takes a step, so the evaluation writes rank 1's line of what the state has as untold.
 TEST(Lines, that_an_evaluation_writes_after_a_save_are_no_longer_untold) {
   const TemporaryDirectory place;
-  const std::string saved = path_in(place) + "/checkpoint";
+  const std::string saved = checkpoint_in(path_in(place));
   for (const bool resumes : {false, true}) {
-    on_ranks({"threads", 2}, [&](Transport& transport) {
-      RecordedRank rank(transport, "communicator=none lr=0.1");
-      if (resumes) rank.averager().load(saved);
-      RunRecorder run(transport, rank.averager(), path_in(place), "batch=4\nresume=on\nlog-every=1000");
-      const int steps = resumes ? 1 : 2 + 3 * transport.rank();
-      for (int step = 0; step < steps; ++step) rank.step();
-      if (!resumes) rank.averager().save(saved, "", 3);
-      if (!resumes && transport.rank() == 0) rank.step();
-      evaluate(transport, rank, run);
-      if (resumes) end(transport, rank, run);
-    });
+    record_job(path_in(place), {2, "communicator=none lr=0.1", "batch=4\nresume=on\nlog-every=1000", resumes},
+               [&](RecordedRank& rank) {
+                 const int steps = resumes ? 1 : 2 + 3 * rank.number();
+                 for (int step = 0; step < steps; ++step) rank.step();
+                 if (!resumes) rank.averager().save(saved, "", 3);
+                 if (!resumes && rank.number() == 0) rank.step();
+                 rank.evaluate();
+                 if (resumes) rank.end();
+               });
   }
   const RunRecord run = read_run(path_in(place));
   EXPECT_EQ(run.summary->steps, 6);
