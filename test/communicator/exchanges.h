@@ -2,7 +2,10 @@
 // slow links.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +28,16 @@ inline void start_at(Worker& worker, const std::vector<float>& x) {
   std::ranges::fill(worker.x, 0.0f);
   worker.begin();
   worker.x = x;
+}
+
+// Expects that four exchanges leave `sum` as it is. Whole numbers of 7 bits stay exact: an exchange of the tests adds 2
+// or 3 bits, and a float has 24.
+inline void expect_conserved(Worker& worker, const std::function<Doubles()>& sum, const std::string& what = "") {
+  const Doubles before = sum();
+  for (std::int64_t t = 1; t <= 4; ++t) {
+    exchange(worker, t);
+    EXPECT_EQ(sum(), before) << what << ", step " << t;
+  }
 }
 
 // Whole numbers that differ between ranks and elements.

@@ -1,5 +1,5 @@
-// The DOWNPOUR methods when exchanges run freely: random timings, replay, slow workers. Also the options that they
-// refuse. Ranks are threads.
+// The DOWNPOUR methods when exchanges run freely: random timings, replay, slow workers; the last two with easgd-async
+// too. Also the options that the DOWNPOUR methods refuse. Ranks are threads.
 #include <gtest/gtest.h>
 
 #include "free_runs.h"
@@ -9,6 +9,7 @@ namespace eave {
 namespace {
 
 const std::vector<std::string> kMethods = {"downpour", "adownpour", "mvadownpour", "mdownpour"};
+const std::vector<std::string> kFreeMethods = {"downpour", "adownpour", "mvadownpour", "mdownpour", "easgd-async"};
 
 Given given_to(const std::string& method, const std::string& tau = "2") {
   Given given = {{"shard-bytes", "64"}};
@@ -30,8 +31,8 @@ TEST(DownpourFree, ends_and_applies_each_exchange_once_whatever_the_timing) {
   }
 }
 
-TEST(DownpourFree, replayed_has_the_same_bits_whatever_the_timing) {
-  for (const std::string& method : kMethods) {
+TEST(FreeExchanges, replayed_have_the_same_bits_whatever_the_timing) {
+  for (const std::string& method : kFreeMethods) {
     const Problem problem{
         .size = 200, .learning_rate = 0.02, .momentum = 0.5, .nesterov = true, .steps = 40, .uneven = true};
     int different = 0;
@@ -42,8 +43,8 @@ TEST(DownpourFree, replayed_has_the_same_bits_whatever_the_timing) {
   }
 }
 
-TEST(DownpourFree, a_worker_does_not_wait_for_one_that_is_slower) {
-  for (const std::string& method : kMethods) {
+TEST(FreeExchanges, let_no_worker_wait_for_one_that_is_slower) {
+  for (const std::string& method : kFreeMethods) {
     const std::vector<double> seconds = seconds_with_a_slow_rank(method, given_to(method, "1"), 12);
     EXPECT_GT(seconds[2], 0.6) << method;
     EXPECT_LT(seconds[0], 0.3) << method;  // its own computing takes 12 ms
