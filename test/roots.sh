@@ -1,5 +1,60 @@
-# shellcheck shell=bash
-# For scripts that try eave in a fresh root folder made with debootstrap: how such a root gets its packages.
+# shellcheck shell=bash disable=SC2154 # variables of the scripts that read this
+# For scripts that try eave in a fresh root folder made with debootstrap: how such a root is made, filled and left.
+
+say() { printf '%s\n' "$*"; }
+
+# stop CODE TEXT…: each text on a line of standard error, behind the name of the script.
+stop() {
+  local code=$1
+  shift
+  printf '%s\n' "${@/#/"${0##*/}: "}" >&2
+  exit "$code"
+}
+
+# Prints the comment at the head of the script.
+show_help() {
+  sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
+  exit 0
+}
+
+require_rights() { [ "$(id -u)" -eq 0 ] || stop 69 "making and entering a root folder takes root"; }
+
+# Stops if no root folder can be made here. Sets mirror, if it is empty: the archive to install from.
+require_archive() {
+  require_rights
+  command -v debootstrap >/dev/null || stop 69 "debootstrap is missing: apt-get install debootstrap"
+  [ -n "$mirror" ] || mirror=$(find_mirror)
+  [ -n "$mirror" ] || stop 69 "apt here has no Debian archive; name one with --mirror"
+}
+
+# Says where the root folder is, if it is to be kept; removes it otherwise.
+leave_root() {
+  if [ "$keep" = yes ]; then
+    say "kept: $inside"
+  else
+    rm -rf --one-file-system "$inside" "$inside.log" "$inside.pack"
+  fi
+}
+
+# open_root NAME PROGRAM: for scripts with --keep, --in, --root and --mirror. Makes the root folder and fills it
+# (fill_root), or takes the one of --root, which has PROGRAM; then copies what is committed into it.
+open_root() {
+  require_rights
+  if [ -n "$inside" ]; then
+    [ -x "$inside/usr/bin/$2" ] || stop 64 "$inside is no root folder that --keep left"
+    keep=yes
+  else
+    require_archive
+    inside=$(mktemp -d "$folder/eave-$1-XXXXXX")
+    chmod 755 "$inside"
+    trap leave_root EXIT
+    say "== $suite: debootstrap from $mirror"
+    make_minimal_root "$suite" "$inside" "$mirror" || stop 69 "debootstrap failed"
+    fill_root
+  fi
+  trap leave_root EXIT
+  copy_tree "$root" "$inside"
+}
 
 # The archive, as apt has it, that holds Debian itself (not its security updates).
 find_mirror() {
