@@ -36,6 +36,14 @@ def find_pytorch():
     return None
 
 
+def pytorch_or_skip():
+    """A Python that has PyTorch: find_pytorch(), else this one. If there is none, ends the test as skipped."""
+    if python := find_pytorch() or (sys.executable if importlib.util.find_spec("torch") else None):
+        return python
+    print("skipped: there is no PyTorch here; test/c/pytorch_test --install brings it from PyPI (2.4 GB)")
+    sys.exit(77)
+
+
 def job_environment(library):
     """The environment of a test's job with PyTorch. `library`: the path of libeave. Ranks import eave from the sources, and
     PyTorch with less work (test/c/lean)."""
