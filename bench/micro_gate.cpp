@@ -2,7 +2,6 @@
 // update with the same source compiled without the gate.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "eave/update_steps.h"

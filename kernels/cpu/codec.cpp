@@ -1,6 +1,5 @@
 #include "kernels/cpu/codec.h"
 
-#include <algorithm>
 #include <bit>
 
 #include "kernels/cpu/multiversion.h"

@@ -1,7 +1,5 @@
 #include "c/finite_gate.h"
 
-#include <algorithm>
-
 #include "base/divergence_text.h"
 #include "base/options/number_text.h"
 #include "c/stderr_message.h"

@@ -4,11 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cmath>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <mutex>
 #include <set>
 
 #include "eave/decorators.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <string>
-#include <tuple>
 
 #include "c/averager_options.h"
 #include "c/sample_count.h"

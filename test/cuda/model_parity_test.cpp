@@ -1,7 +1,6 @@
 // Models on a GPU against the same models on the CPU.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "eave/check.h"
 #include "eave/model.h"

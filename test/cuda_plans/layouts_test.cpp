@@ -1,7 +1,6 @@
 // The memory layouts that plans assume: indices, strides and positions. None of these tests needs a device.
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <vector>
 
 #include "device/cuda/plans/cublas_product.h"

@@ -2,7 +2,6 @@
 // products and sums are exact in any order and precision, also in bfloat16. All comparisons use ==.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <memory>
 #include <ostream>
 #include <string>

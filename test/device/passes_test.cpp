@@ -2,8 +2,6 @@
 // other. A new word is tested without a change here.
 #include <gtest/gtest.h>
 
-#include <vector>
-
 #include "kernels/flat/flat_pass.h"
 #include "test/device/sample_passes.h"
 

@@ -2,7 +2,6 @@
 // numerical notes, and plans that run on the emulator's streams.
 #include <algorithm>
 #include <cstring>
-#include <functional>
 
 #include "cudnn_state.h"
 #include "dropped_nan.h"

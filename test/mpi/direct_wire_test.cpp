@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <numeric>
 
 #include "test/mpi/own_communicator.h"
 #include "test/transport/lazy_device.h"

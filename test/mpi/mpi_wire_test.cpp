@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "eave/random.h"
 #include "test/mpi/own_communicator.h"

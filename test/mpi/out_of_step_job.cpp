@@ -1,9 +1,6 @@
 // A program for mpirun: after some exchanges, one rank calls another operation than the other ranks.
 //     out_of_step_job SEED DIRECTORY
-#include <cstdio>
 #include <cstdlib>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "app/run/rank_guard.h"

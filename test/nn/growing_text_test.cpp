@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "nn/step_plan.h"
 #include "test/expectations.h"
 #include "token_batch.h"

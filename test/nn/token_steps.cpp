@@ -2,7 +2,6 @@
 // writes what test/nn/pytorch_tokens_test compares with PyTorch. FILE gets a line of JSON and then float32 values: each
 // tensor (PyTorch's layout) before training, the tokens, the labels, the logits before training, the loss of each step,
 // and each tensor after training.
-#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 

@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "base/options/option_values.h"
 #include "report/compare/comparison.h"
 #include "report/page/page_data.h"

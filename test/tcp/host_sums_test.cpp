@@ -1,8 +1,6 @@
 // Sums of the transport `tcp` over several hosts: within each host first, as with mpi.
 #include <gtest/gtest.h>
 
-#include <array>
-
 #include "test/transport/numbers.h"
 #include "transport/tcp/tcp_job.h"
 

@@ -1,7 +1,6 @@
 // Training with gradients in memory that the transport lends.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "test/train/training.h"

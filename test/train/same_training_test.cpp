@@ -2,8 +2,6 @@
 // and without evaluations.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "test/train/training.h"
 
 namespace eave {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <memory>
 #include <thread>
 #include <vector>
 

@@ -7,7 +7,6 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <string>
 #include <thread>
 

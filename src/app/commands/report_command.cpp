@@ -1,5 +1,4 @@
 // Implements `eave report`: compares finished runs in tables and on one page.
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 

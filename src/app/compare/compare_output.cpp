@@ -1,6 +1,5 @@
 #include "app/compare/compare_output.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <map>

@@ -1,6 +1,5 @@
 #include "c/run/run_settings.h"
 
-#include <algorithm>
 #include <sstream>
 
 #include "base/options/quantities.h"

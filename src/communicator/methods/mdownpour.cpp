@@ -17,7 +17,6 @@
 // Each step is one round: a worker sends a request with s_i to each shard, which answers with c + delta v. With M bytes
 // of parameters that is 2 M bytes per worker and step. The shards that the worker keeps itself, a share of 1/p, need no
 // network. The consensus is c. A run is deterministic in round-robin order and in a replay.
-#include <algorithm>
 
 #include "base/options/number_text.h"
 #include "base/options/option_values.h"

@@ -1,6 +1,5 @@
 #include "data/tokens/vocabulary_files.h"
 
-#include <algorithm>
 #include <set>
 
 #include "base/formats/strict_json.h"

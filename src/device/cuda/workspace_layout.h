@@ -2,7 +2,6 @@
 // workspaces aligned so.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 

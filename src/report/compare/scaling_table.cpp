@@ -1,6 +1,5 @@
 #include "report/compare/scaling_table.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 

@@ -1,6 +1,5 @@
 #include "train/saving/checkpoint_load.h"
 
-#include <algorithm>
 #include <set>
 
 #include "checkpoint/checkpoint_directory.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
-#include <utility>
 
 #include "base/host.h"
 #include "base/thread.h"

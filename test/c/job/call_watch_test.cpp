@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <optional>
 
 #include "c/matched_transport.h"
 #include "eave/agreement.h"

@@ -2,9 +2,7 @@
 // what must hold in every order.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <numeric>
-#include <thread>
 
 #include "test/communicator/simulator.h"
 #include "test/transport/ranks.h"

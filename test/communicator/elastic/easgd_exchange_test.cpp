@@ -1,8 +1,6 @@
 // A single exchange of easgd, on numbers that floats hold exactly.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "test/communicator/exchanges.h"
 #include "test/communicator/recording_transport.h"
 #include "test/communicator/worker.h"

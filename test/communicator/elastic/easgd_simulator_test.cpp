@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <tuple>
 
 #include "test/communicator/simulator.h"
 #include "test/transport/ranks.h"

@@ -1,8 +1,6 @@
 // easgd-tree against a simulator in double, and its exchanges on numbers that floats hold exactly.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "communicator/elastic/easgd_tree_settings.h"
 #include "test/communicator/exchanges.h"
 #include "test/communicator/group_simulator.h"

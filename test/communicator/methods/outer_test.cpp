@@ -1,5 +1,4 @@
 // The methods with an outer optimizer (bmuf, slowmo, diloco) against simulators in double.
-#include <cmath>
 
 #include "communicator/outer/worker_momentum.h"
 #include "test/communicator/averaging_simulator.h"

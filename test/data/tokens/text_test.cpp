@@ -1,7 +1,6 @@
 // The dataset text: which bytes are trained on, which are held out, and what is refused.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <set>
 
 #include "data/tokens/text_parts.h"

@@ -1,7 +1,6 @@
 // If a checkpoint cannot be written, training goes on, earlier checkpoints stay, and the next one is written.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <fstream>
 
 #include "checkpoint/checkpoint_directory.h"

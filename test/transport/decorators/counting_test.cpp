@@ -1,7 +1,6 @@
 // CountingTransport: the calls, bytes and seconds that it counts.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <thread>
 
 #include "eave/decorators.h"

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <limits>
-#include <thread>
 
 #include "eave/decorators.h"
 #include "test/transport/ranks.h"

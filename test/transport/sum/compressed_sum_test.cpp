@@ -2,8 +2,6 @@
 // description alone.
 #include <gtest/gtest.h>
 
-#include <numeric>
-
 #include "test/allocations.h"
 #include "test/transport/numbers.h"
 #include "test/transport/ranks.h"

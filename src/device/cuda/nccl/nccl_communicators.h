@@ -10,7 +10,6 @@
 #include <mutex>
 #include <optional>
 #include <source_location>
-#include <string>
 #include <thread>
 #include <vector>
 

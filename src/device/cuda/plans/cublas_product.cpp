@@ -1,7 +1,5 @@
 #include "device/cuda/plans/cublas_product.h"
 
-#include <array>
-
 #include "eave/check.h"
 
 namespace eave::cuda {
