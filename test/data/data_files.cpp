@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "test/base/option_values.h"
+#include "test/expectations.h"
 
 namespace eave {
 
@@ -109,12 +110,8 @@ DataSplit open_dataset(const std::string& name, const std::map<std::string, std:
 }
 
 Refusal refusal_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return {error.code(), error.what()};
-  }
-  return {};
+  const Error error = error_of(action);
+  return {error.code(), error.what()};
 }
 
 void expect_refusal(const Refusal& found, ExitCode code, const std::vector<std::string>& words) {

@@ -8,6 +8,7 @@
 #include "eave/check.h"
 #include "eave/model.h"
 #include "nn/specification.h"
+#include "test/expectations.h"
 
 namespace eave {
 namespace {
@@ -83,13 +84,7 @@ TEST(PytorchLayout, refuses_models_that_have_no_such_order) {
   for (const std::string& text : texts) {
     const Graph graph = build_graph(text, {2, 2, 3}, 2);
     EXPECT_FALSE(stored_tensors(graph, TensorLayout::kEave).empty());
-    try {
-      stored_tensors(graph, TensorLayout::kPytorch);
-      ADD_FAILURE() << text;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ExitCode::kConfiguration);
-      EXPECT_NE(std::string(error.what()).find("PyTorch's layout"), std::string::npos) << error.what();
-    }
+    expect_error(ExitCode::kConfiguration, "PyTorch's layout", [&] { stored_tensors(graph, TensorLayout::kPytorch); });
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "eave/random.h"
 #include "eave/update_steps.h"
 #include "test/base/option_values.h"
+#include "test/expectations.h"
 
 namespace eave {
 
@@ -64,14 +66,9 @@ struct Arena {
 };
 
 // The message of the Error that `action` throws, or "" if it throws none.
-template <typename Action>
-std::string refusal(Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.code() == ExitCode::kUsage ? error.what() : "not a usage error";
-  }
-  return "";
+inline std::string refusal(const std::function<void()>& action) {
+  const Error error = error_of(action);
+  return error.code() == ExitCode::kUsage || error.code() == ExitCode::kDone ? error.what() : "not a usage error";
 }
 
 }  // namespace eave
