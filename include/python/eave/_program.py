@@ -10,7 +10,7 @@ import math
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Generic, Iterable, Iterator, Mapping, Optional, TypeVar
 
 from ._error import USAGE, Error
 from ._ranks import rank, size, start, sum_over_ranks
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._method import Option
 
 _Number = TypeVar("_Number", int, float)
+_Value = TypeVar("_Value")
 
 _PREFIX = "EAVE_PROGRAM_"
 _LEAST_STEPS = 2        # steps after which the time of a step is estimated first
@@ -58,7 +59,7 @@ def method_of_run(name: Optional[str], options: Mapping[str, Option]) -> tuple[s
         raise _refusal("eave compare --program has chosen the seed of this run, and perhaps its learning rate and length, and "
                        "this script does not ask for them: write plan = eave.plan(lr=..., steps=...) before the averager is "
                        "made, and take plan.seed, plan.lr and `for step in plan:` from there")
-    rate: dict[str, Option] = {"lr": _plans[-1]._planned_lr} if os.environ.get(_PREFIX + "LR") else {}
+    rate: dict[str, Option] = {"lr": _plans[-1]._lr} if os.environ.get(_PREFIX + "LR") else {}
     return told, {**rate, **options, **planned}
 
 
@@ -66,7 +67,7 @@ def require_planned_rate(groups: Iterable[Mapping[str, Any]]) -> None:
     """Collective. Raises an Error if compare gives a learning rate, the script has not read it, and no parameter group has it: the results would be reported under a rate that was not used."""
     if not _is_unread("LR"):
         return
-    planned = _plans[-1]._planned_lr
+    planned = _plans[-1]._lr
     rates = [float(group[name]) for group in groups for name in ("lr", "initial_lr") if group.get(name) is not None]
     if any(math.isclose(rate, planned, rel_tol=1e-6) for rate in rates):
         _plans[-1]._unread.discard("LR")
@@ -159,11 +160,40 @@ def _told(name: str, read: Callable[[str], _Number], otherwise: _Number) -> _Num
         raise _refusal(f"{_PREFIX}{name} is '{text[:40]}', no number: eave compare sets it, unset it here") from None
 
 
+class _Planned(Generic[_Value]):
+    """A value of a plan. Whoever reads or sets it has read what compare gives by these variables."""
+
+    def __init__(self, what: str, *variables: str) -> None:
+        self.__doc__ = what
+        self._variables = variables
+
+    def __set_name__(self, owner: type[Plan], name: str) -> None:
+        self._name = "_" + name
+
+    def __get__(self, plan: Plan, owner: Any = None) -> _Value:
+        if plan is None:
+            return self  # of the class, for those who look for its documentation
+        plan._unread.difference_update(self._variables)
+        value: _Value = getattr(plan, self._name)
+        return value
+
+    def __set__(self, plan: Plan, value: _Value) -> None:
+        plan._unread.difference_update(self._variables)
+        setattr(plan, self._name, value)
+
+
 class Plan:
     """What this run is to do; see plan()."""
 
+    lr = _Planned[float]("The learning rate.", "LR")
+    seed = _Planned[int]("The seed of this run.", "SEED")
+    batch = _Planned[int]("The number of samples of each rank in a step.", "BATCH")
+    steps = _Planned[Optional[int]]("The number of steps; None if the length is a time.", "STEPS", "SECONDS")
+    seconds = _Planned[Optional[float]]("The time that the steps take; None if the length is a number of steps.",
+                                        "STEPS", "SECONDS")
+
     def __init__(self, lr: float, steps: Optional[int], seconds: Optional[float], seed: int, batch: int) -> None:
-        self._planned_lr = _told("LR", float, lr)
+        self._lr = _told("LR", float, lr)
         self._seed = _told("SEED", int, seed)
         self._batch = _told("BATCH", int, batch)
         self._seconds: Optional[float] = _told("SECONDS", float, seconds or 0.0) or None
@@ -177,61 +207,6 @@ class Plan:
         # What compare gives and the script has not read.
         self._unread = {name for name in ("LR", "SEED", "BATCH", "STEPS", "SECONDS") if os.environ.get(_PREFIX + name)}
         _plans.append(self)
-
-    @property
-    def lr(self) -> float:
-        """The learning rate."""
-        self._unread.discard("LR")
-        return self._planned_lr
-
-    @lr.setter
-    def lr(self, value: float) -> None:
-        self._unread.discard("LR")
-        self._planned_lr = value
-
-    @property
-    def seed(self) -> int:
-        """The seed of this run."""
-        self._unread.discard("SEED")
-        return self._seed
-
-    @seed.setter
-    def seed(self, value: int) -> None:
-        self._unread.discard("SEED")
-        self._seed = value
-
-    @property
-    def batch(self) -> int:
-        """The number of samples of each rank in a step."""
-        self._unread.discard("BATCH")
-        return self._batch
-
-    @batch.setter
-    def batch(self, value: int) -> None:
-        self._unread.discard("BATCH")
-        self._batch = value
-
-    @property
-    def steps(self) -> Optional[int]:
-        """The number of steps; None if the length is a time."""
-        self._unread -= {"STEPS", "SECONDS"}
-        return self._steps
-
-    @steps.setter
-    def steps(self, value: Optional[int]) -> None:
-        self._unread -= {"STEPS", "SECONDS"}
-        self._steps = value
-
-    @property
-    def seconds(self) -> Optional[float]:
-        """The time that the steps take; None if the length is a number of steps."""
-        self._unread -= {"STEPS", "SECONDS"}
-        return self._seconds
-
-    @seconds.setter
-    def seconds(self, value: Optional[float]) -> None:
-        self._unread -= {"STEPS", "SECONDS"}
-        self._seconds = value
 
     def __iter__(self) -> Iterator[int]:
         """Collective. Yields the numbers of the steps, from 0, until the run is as long as it should be. All ranks get
