@@ -71,24 +71,27 @@ TEST(MetricsReader, calls_a_run_interrupted_whose_last_line_was_torn) {
   }
 }
 
-TEST(MetricsReader, tells_a_divergence_from_another_failure) {
-  for (const int code : {76, 69}) {
+TEST(MetricsReader, tells_a_divergence_and_leaving_on_request_from_other_failures) {
+  for (const auto& [code, end] :
+       {std::pair(76, RunEnd::kDiverged), {75, RunEnd::kInterrupted}, {69, RunEnd::kFailed}}) {
     const MadeRuns place;
     place.write("run/metrics.jsonl", header() + "{\"type\":\"failure\",\"code\":" + std::to_string(code) +
                                          ",\"message\":\"rank 1 is gone\"}\n");
     const RunRecord run = read_back(place);
-    EXPECT_EQ(run.end, code == 76 ? RunEnd::kDiverged : RunEnd::kFailed);
+    EXPECT_EQ(run.end, end) << code;
     EXPECT_EQ(run.why, "rank 1 is gone");
   }
 }
 
 TEST(MetricsReader, judges_a_resumed_run_by_its_last_part) {
-  const std::string failed = header() + "{\"type\":\"failure\",\"code\":69,\"message\":\"\"}\n";
+  const std::string failed = header() + "{\"type\":\"failure\",\"code\":69,\"message\":\"rank 1 is gone\"}\n";
   const MadeRuns place;
   place.write("run/metrics.jsonl", failed + whole_run());
   EXPECT_EQ(read_back(place).end, RunEnd::kFinished);
   place.write("again/metrics.jsonl", failed + header());
-  EXPECT_EQ(read_back(place, "again").end, RunEnd::kInterrupted);
+  const RunRecord again = read_back(place, "again");
+  EXPECT_EQ(again.end, RunEnd::kInterrupted);
+  EXPECT_EQ(again.why, "neither an end nor a failure was recorded");
 }
 
 TEST(MetricsReader, knows_the_ranks_and_the_time_before_an_elastic_resume) {

@@ -21,6 +21,7 @@
 #include "base/thread.h"
 #include "eave/check.h"
 #include "report/record/metric.h"
+#include "report/record/run_directory.h"
 #include "report/record/summary.h"
 #include "report/text/terminal.h"
 #include "report/watch/watch_screen.h"
@@ -284,7 +285,8 @@ class Watch {
 
   std::string describe_failure() const {
     if (newest().has_unknown_format()) return name() + ": " + shown_text(newest().failure()->message, is_utf8_);
-    return "the run in " + name() + " failed: " + shown_text(newest().failure()->message, is_utf8_);
+    const FailureLine& failure = *newest().failure();
+    return "the run in " + name() + " " + shown_text(describe_failed_end(failure.code, failure.message), is_utf8_);
   }
 
   [[noreturn]] void refuse_without_end() const {

@@ -43,16 +43,17 @@ std::string describe_checkpoint(const fs::path& run) {
               : "");
 }
 
-// " failed: no space left"
+// " failed: no space left", " left on request after step 7"
 std::string describe_end(const fs::path& run, RunState state) {
   if (const auto owner = living_owner(run / kRunLock))
     return " is still running" + (owner->host.empty() ? "" : " (" + owner->describe() + ")");
   if (state == RunState::kDiverged) return " diverged";
-  const std::string failure = failure_of_run(run);
-  return failure.empty() ? " has not ended" : " failed: " + failure;
+  const std::string end = failed_end_of_run(run);
+  if (end.empty()) return " has not ended";
+  return " " + (end.starts_with("failed") ? end : end.substr(0, end.find(';')));  // describe_remedy says what to do
 }
 
-// What helps if a run has not ended.
+// Says what a person can do if a run has not ended.
 std::string describe_remedy(const fs::path& run, RunState state) try {
   if (living_owner(run / kRunLock)) return "eave watch " + run.string() + " follows it";
   const std::map<std::string, std::string> config = config_of(run);

@@ -39,7 +39,7 @@ class MetricsReading {
     if (totals_.empty()) throw Error(ExitCode::kBadData, "metrics.jsonl has no whole line: the run did not begin");
     run_.steps = curve_.points();
     run_.shares = shares();
-    if (run_.end == RunEnd::kInterrupted) run_.why = "neither an end nor a failure was recorded";
+    if (run_.end == RunEnd::kInterrupted && run_.why.empty()) run_.why = "neither an end nor a failure was recorded";
     return run_;
   }
 
@@ -78,6 +78,7 @@ class MetricsReading {
     take_hosts(header.ranks);
     if (!totals_.empty()) run_.seconds_before = std::ranges::max(totals_, {}, &RankTotals::seconds).seconds;
     run_.end = RunEnd::kInterrupted;
+    run_.why.clear();
     totals_.resize(header.ranks.size());
   }
 
@@ -134,8 +135,16 @@ class MetricsReading {
   }
 
   void read(const FailureLine& failure) {
-    const bool diverged = failure.code == static_cast<int>(ExitCode::kDiverged);
-    run_.end = diverged ? RunEnd::kDiverged : RunEnd::kFailed;
+    switch (static_cast<ExitCode>(failure.code)) {
+      case ExitCode::kDiverged:
+        run_.end = RunEnd::kDiverged;
+        break;
+      case ExitCode::kLeftOnRequest:  // the same command goes on with it
+        run_.end = RunEnd::kInterrupted;
+        break;
+      default:
+        run_.end = RunEnd::kFailed;
+    }
     run_.why = failure.message;
   }
 

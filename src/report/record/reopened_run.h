@@ -27,7 +27,7 @@ struct KeptLines {
   int ranks = 0;
 };
 
-// What a resume finds in the lines that it keeps.
+// The facts that a resume finds in the lines that it keeps.
 struct KeptRecord {
   std::optional<EvaluationRecord> evaluation;  // the last one, if it was made after exactly KeptLines::samples
   int ranks = 0;                               // of the last header that is kept

@@ -260,4 +260,16 @@ std::string failure_of_run(const fs::path& path) {
   return line["message"];
 }
 
+std::string describe_failed_end(int code, const std::string& message) {
+  return (code == static_cast<int>(ExitCode::kLeftOnRequest) ? "" : "failed: ") + message;
+}
+
+std::string failed_end_of_run(const fs::path& path) {
+  const std::string message = failure_of_run(path);
+  if (message.empty()) return "";
+  const Json line = last_object(path);
+  const bool has_code = line.contains("code") && line["code"].is_number_integer();
+  return describe_failed_end(has_code ? line["code"].get<int>() : 0, message);
+}
+
 }  // namespace eave

@@ -69,5 +69,10 @@ enum class RunState { kNone, kBegun, kFinished, kDiverged };
 RunState state_of_run(const std::filesystem::path& path);
 // The message of the failure that ended the run; "" if there is none.
 std::string failure_of_run(const std::filesystem::path& path);
+// Says how a run ended whose last line is a failure: "failed: no space left", or for a run that was asked to leave its
+// message alone, "left on request after step 7; …".
+std::string describe_failed_end(int code, const std::string& message);
+// The same for the run in a directory; "" if its last line is no failure.
+std::string failed_end_of_run(const std::filesystem::path& path);
 
 }  // namespace eave

@@ -105,7 +105,9 @@ void WatchedRuns::look(const fs::path& path, Entry& entry, bool is_newest) {
   }
   const WatchedRun& run = entry.follower->run();
   entry.summary = run.end();
-  entry.failure = run.failure() ? (run.has_unknown_format() ? "" : "failed: ") + run.failure()->message : "";
+  entry.failure = !run.failure()             ? ""
+                  : run.has_unknown_format() ? run.failure()->message
+                                             : describe_failed_end(run.failure()->code, run.failure()->message);
   entry.state = run.failure() ? kFailed : run.end() ? kFinished : kBegun;
   if (run.has_ended() && !is_newest) entry.follower.reset();
 }

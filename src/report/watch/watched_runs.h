@@ -60,7 +60,7 @@ class WatchedRuns {
     std::filesystem::file_time_type changed;
     State state = kBegun;
     std::optional<RunSummary> summary;      // if finished
-    std::string failure;                    // if failed: "failed: ...", or why the run cannot be read
+    std::string failure;                    // if failed: as describe_failed_end, or why the run cannot be read
     std::unique_ptr<RunFollower> follower;  // for the newest run, and for all that go on
   };
   std::vector<std::filesystem::path> run_directories() const;

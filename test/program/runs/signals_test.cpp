@@ -78,6 +78,11 @@ TEST(Leaving, is_asked_for_by_ctrl_c_and_by_the_end_of_a_terminal_too) {
     run.signal(signal);
     EXPECT_EQ(run.code(), 75) << signal << run.says();
     expect_parts(run.says(), {"left on request after step"});
+    for (const std::string command : {"watch run", "summary run"}) {
+      const Ended told = place.eave(command);
+      EXPECT_TRUE(told.says("the run in run left on request after step")) << told.errors;
+      EXPECT_FALSE(told.says("failed")) << told.errors;
+    }
     expect_end(0, place.eave(kLong + ranks + " --stop-after-time 1us"));
   }
 }
