@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "app/compare/compare_runs.h"
-#include "app/run/schedule_length.h"
+#include "app/run/run_length.h"
 #include "base/options/number_text.h"
 #include "base/printable.h"
 #include "report/record/summary.h"

@@ -7,7 +7,7 @@
 #include "app/options/training_plan.h"
 #include "app/resume/huggingface_model.h"
 #include "app/run/rank_guard.h"
-#include "app/run/schedule_length.h"
+#include "app/run/run_length.h"
 #include "base/options/option_values.h"
 #include "base/options/spelling.h"
 #include "communicator/support/compression.h"

@@ -1,5 +1,5 @@
-// --extend-schedule: sets the length of the learning-rate schedule when a resumed run is to be longer or shorter than
-// before.
+// The length of a run in steps (--epochs, --max-steps, --max-samples, --max-tokens), and that of its learning-rate
+// schedule if a resumed run is longer or shorter than before (--extend-schedule).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Tests the learning-rate schedule of a resumed run whose length has changed.
-#include "app/run/schedule_length.h"
+// Tests the length of a run, and the learning-rate schedule of a resumed run whose length has changed.
+#include "app/run/run_length.h"
 
 #include <gtest/gtest.h>
 

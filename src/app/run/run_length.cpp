@@ -1,4 +1,4 @@
-#include "app/run/schedule_length.h"
+#include "app/run/run_length.h"
 
 #include <algorithm>
 #include <charconv>
