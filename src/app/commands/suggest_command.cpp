@@ -31,7 +31,7 @@ CommandLine suggest_command_line() {
       "short run, "
       "the --output of eave compare, or the directory\nof an eave.Run. Runs of one rank and of several, and of several "
       "methods, "
-      "make it surer.");
+      "make the advice surer.");
   line.add_group("Question", {{"ranks", OptionType::kInteger, "",
                                "ranks that you could start (default: as many as the runs had at most)"},
                               {"communicators",

@@ -247,10 +247,10 @@ std::vector<OptionSpec> compare_options() {
        "learning rates to try with each method, such as 0.01,0.03,0.1; the one that is best on a held-out tenth of "
        "the training set is reported"},
       {"widen", OptionType::kFlag, "off",
-       "if a method's best learning rate is the lowest or highest of --lr, try the next one out, until the best lies "
-       "inside; at most " +
+       "if a method's best learning rate is the lowest or highest of --lr, try the next value beyond it, until the "
+       "best lies inside; at most " +
            std::to_string(kMostWidenings) +
-           " times. The same for an option of one method that is given with several values, such as "
+           " times. Also for an option of one method that is given with several values, such as "
            "easgd:tau=4,easgd:tau=16 (not with --part)"},
       {"seeds", OptionType::kInteger, "3",
        "number of runs of each method at its best learning rate, with different seeds"},

@@ -108,7 +108,7 @@ OptionSpec changed_plugin_option() {
   return {
       "allow-changed-plugin", OptionType::kFlag, "off",
       "on: --resume goes on although the plug-in's file has changed, for example because it was compiled again for a "
-      "newer eave. Whether it is the same method is then for you to know"};
+      "newer eave. You must know yourself that it is the same method"};
 }
 
 int load_plugins(const std::vector<std::string>& words, const char* const* environment) {
