@@ -52,7 +52,7 @@ mpi_of_program() {
   printf '%s\n' "${answer//$'\t'/ }"
 }
 
-# What a host says of itself: a line with the time, the program's checksum, the MPI that it finds, the version of its mpirun.
+# Prints a host's own facts: a line with the time, the program's checksum, the MPI that it finds, the version of its mpirun.
 # A program of the user's own ("yes" as the last word) is only looked for.
 answer_of_host() {
   local found file

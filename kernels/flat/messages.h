@@ -1,4 +1,5 @@
-// What workers send, the averages that they keep, and what a shard of a center does when a message arrives.
+// Passes over messages: the values that workers send, the averages that they keep, and the update of a shard of a
+// center when a message arrives.
 #pragma once
 
 #include "kernels/flat/expression.h"

@@ -87,8 +87,8 @@ class Averager {
   };
   Restored restore(const std::vector<std::string_view>& states);
   std::optional<Restored> load(const std::filesystem::path& directory);  // nullopt: there is no checkpoint
-  // What a job goes on from: the progress that this rank saved (a new rank: rank 0), the number of ranks that saved,
-  // and the directory of the checkpoint, which is empty if the state came as bytes.
+  // The state that a job goes on from: the progress that this rank saved (a new rank: rank 0), the number of ranks that
+  // saved, and the directory of the checkpoint, which is empty if the state came as bytes.
   struct Former {
     TrainingProgress progress;
     int ranks = 0;

@@ -1,4 +1,4 @@
-// What eave.h calls eave_averager, for the sources that implement it.
+// The type that eave.h calls eave_averager, for the sources that implement it.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ namespace eave {
 // One flag for each tensor of the model; 0: it has no gradient.
 using TensorFlags = std::span<std::uint8_t>;
 
-// What a rank says of its gradients in a step.
+// A rank's statement about its gradients in a step.
 struct OwnGradients {
   bool is_finite = true;
   bool is_large = false;     // the sum over all ranks could overflow
@@ -24,7 +24,7 @@ struct OwnGradients {
   double share = 1;          // this rank's part of the samples of all ranks, as it was told
 };
 
-// What all ranks have said.
+// The statements of all ranks, put together.
 struct AllGradients {
   std::string where;  // the ranks whose gradients are not finite, such as " on rank 2"; "" if all are finite
   bool any_large = false, any_changed = false;

@@ -12,7 +12,7 @@
 
 namespace eave {
 
-// What the job of an averager has decided for it.
+// The decisions of the job for an averager.
 struct AveragerJob {
   bool tries_nccl = false;                                    // as the function of that name says
   std::function<void(const std::string&)> warn = eave::warn;  // rank 0 calls it

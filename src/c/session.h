@@ -53,8 +53,8 @@ class Session {
   int rank() const { return rank_; }
   int size() const { return size_; }
   int local_rank() const { return local_rank_; }  // the number of ranks of this host before this one
-  // What an averager needs to know of the job. The Session outlives its averagers, and prints a warning that several of
-  // them have once.
+  // The facts of the job that an averager needs. The Session outlives its averagers, and prints a warning that several
+  // of them have once.
   AveragerJob averager_job();
 
  private:

@@ -10,15 +10,15 @@
 
 namespace eave {
 
-// Whose samples a step's `samples_everywhere` counts.
+// The ranks whose samples a step's `samples_everywhere` counts.
 enum class CountedSamples {
   kOfAllRanks,
   kEven,        // the caller has not told how many samples the step has
   kOfThisRank,  // with join(), if ranks take steps independently: only `samples` is known
 };
 
-// What an observer keeps in a saved state: the number that it gives to this rank's last step, how many of the last
-// steps it has not told of yet, and the learning rate of the last one.
+// The part of a saved state that an observer keeps: the number that it gives to this rank's last step, how many of the
+// last steps it has not reported yet, and the learning rate of the last one.
 struct ObservedSteps {
   std::int64_t number = 0, untold = 0;
   double learning_rate = 0;

@@ -1,4 +1,4 @@
-# What a build with EAVE_CUDA=ON needs: nvcc, and the targets CUDA::cudart_static, CUDA::cublasLt, cuDNN::cudnn and
+# Finds the parts that a build with EAVE_CUDA=ON needs: nvcc, and the targets CUDA::cudart_static, CUDA::cublasLt, cuDNN::cudnn and
 # NCCL::nccl. Looked for in this order: CUDAToolkit_ROOT, CUDNN_ROOT and NCCL_ROOT (cache or environment), what is on the
 # PATH, /usr/local/cuda, what mpi_launch/install_cuda made; cuBLAS, cuDNN and NCCL also among python3's packages.
 list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})

@@ -1,4 +1,4 @@
-# What `cmake --install` puts where, and what `cpack` makes of it. Included last: it knows all targets.
+# The files that `cmake --install` installs, and the packages that `cpack` makes. Included last: it knows all targets.
 #
 #   bin/eave                            the program
 #   lib/libeave.so                      all rooms but the program's own (src/app), for other programs: target eave::eave

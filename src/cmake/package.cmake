@@ -14,7 +14,7 @@ the library with its C++ headers, the manual page and completions for bash,
 zsh and fish.")
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# What Debian wants of a package with a shared library.
+# The files that Debian requires of a package with a shared library.
 set(control ${CMAKE_CURRENT_BINARY_DIR}/debian)
 file(CONFIGURE OUTPUT ${control}/triggers CONTENT "activate-noawait ldconfig\n")
 file(CONFIGURE OUTPUT ${control}/shlibs CONTENT

@@ -1,4 +1,4 @@
-# What a Python wheel holds besides the package's modules (pyproject.toml): the library and the program. The package loads the
+# The content of a Python wheel besides the package's modules (pyproject.toml): the library and the program. The package loads the
 # MPI that they need before them, so their run paths name only what the loader does not know.
 #
 # A file in a wheel cannot be a link, so there is one libeave.so, without a version in its name.

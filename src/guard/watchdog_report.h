@@ -11,11 +11,11 @@
 
 namespace eave {
 
-// Such as "15 s" or "0.25 s".
+// A time as text: "15 s" or "0.25 s".
 std::string seconds_text(double seconds);
-// Such as "rank 2 on b", "ranks 2 on b, 3 on b" or "ranks 2 on b … and 5 more".
+// Names ranks: "rank 2 on b", "ranks 2 on b, 3 on b" or "ranks 2 on b … and 5 more".
 std::string name_ranks(std::span<const int> ranks, const std::vector<std::string>& hosts);
-// Such as "a sum of 4096 bytes (call 17)".
+// Describes a call: "a sum of 4096 bytes (call 17)".
 std::string describe_call(const Call& call);
 // Says which rank keeps this rank in `call`: "rank 2 on b has not answered for 15 s", "rank 3 on c is still computing
 // step 812, for 15 s", or "all ranks are in a sum of 4096 bytes (call 17), for 15 s". `seconds`: how long `call` lasts,

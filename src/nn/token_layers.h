@@ -1,4 +1,4 @@
-// What several layers of windows of tokens share.
+// Functions that several layers of windows of tokens share.
 #pragma once
 
 #include <memory>

@@ -8,7 +8,7 @@
 namespace eave {
 namespace {
 
-// Of layers whose text names none.
+// The values of layers whose text names none.
 constexpr float kUsualEpsilon = 1e-5f;
 constexpr double kUsualDeviation = 0.02;  // of embeddings
 

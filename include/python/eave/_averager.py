@@ -72,17 +72,17 @@ class Averager(Steps):
       - begin_step() is given samples_everywhere, or several averagers are open;
       - gradients are compressed: a repeated exchange would keep wrong rounding errors for later steps.
 
-    If a rank gets the signal `leave_on` (SIGUSR1 by default; also several signals), all ranks end the same step and what
-    the program does after it, such as scheduler.step(). Then the beginning of the next step raises eave.Leaving: in
-    forward, begin_step(), average_gradients(), step() or scaler.step(). What was drawn for that step from an eave.Sampler
-    and from the global random generators is put back; a torch.Generator of the program's own is not. If several averagers
-    are open, it is the first step of an iteration, or the step after 100 more. A new averager takes its first step before,
-    so that it can be saved. If there is no next step, nothing is raised. If ranks take steps independently (easgd-async,
-    none), each leaves before its own next step. Then put the loop in join(), which lets all ranks arrive before Leaving
-    goes on, and call nothing collective in it. Leaving is a SystemExit with code 75, so a program that does not catch it
-    ends with that code. A handler that the program has set for the signal before stays, and may call eave.ask_to_leave().
-    With leave_on=None in all open averagers, no signal is heard and nothing raises Leaving; then the program looks at
-    `averager.leaving` after each step.
+    If a rank gets the signal `leave_on` (SIGUSR1 by default; also several signals), all ranks end the same step and
+    what the program does after it, such as scheduler.step(). Then the beginning of the next step raises eave.Leaving:
+    in forward, begin_step(), average_gradients(), step() or scaler.step(). An eave.Sampler and the global random
+    generators go back to where they were before that step; a torch.Generator of the program's own does not. If several
+    averagers are open, it is the first step of an iteration, or the step after 100 more. A new averager takes its first
+    step before, so that it can be saved. If there is no next step, nothing is raised. If ranks take steps independently
+    (easgd-async, none), each leaves before its own next step. Then put the loop in join(), which lets all ranks arrive
+    before Leaving goes on, and call nothing collective in it. Leaving is a SystemExit with code 75, so a program that
+    does not catch it ends with that code. A handler that the program has set for the signal before stays, and may call
+    eave.ask_to_leave(). With leave_on=None in all open averagers, no signal is heard and nothing raises Leaving; then
+    the program looks at `averager.leaving` after each step.
 
     save() and load() keep checkpoints from which a job goes on; state_dict() and load_state_dict() are for torch.save.
     """
@@ -226,7 +226,8 @@ class Averager(Steps):
         the scaler divide before the mean is made: scaler.step(averager) without average_gradients(), or
         scaler.unscale_(averager) before it. If the loop changes nothing in between, give `lambda: None`.
 
-        If the loop calls begin_step(samples), means are weighted by these samples. Otherwise all ranks with data have the same weight. consensus() belongs after it."""
+        If the loop calls begin_step(samples), means are weighted by these samples. Otherwise all ranks with data have
+        the same weight. consensus() belongs after it."""
         return join(self, after_step, before_update)
 
     @contextlib.contextmanager
@@ -235,7 +236,8 @@ class Averager(Steps):
         Buffers stay this rank's own, except for merged statistics of batch norm. When the context ends, the model is this
         rank's again. A state_dict() taken inside shares their memory, so save or copy it inside.
 
-        Warns if the values are still those with which all ranks began. If the method keeps parameters equal and they differ, raises an Error with code 70 that names the ranks. This happens if one rank alone has loaded a
+        Warns if the values are still those with which all ranks began. If the method keeps parameters equal and they
+        differ, raises an Error with code 70 that names the ranks. This happens if one rank alone has loaded a
         checkpoint."""
         import torch
         self._refuse_step_under_way("consensus")

@@ -1,4 +1,4 @@
-"""Where in the caller's program something happened, for messages that name the line to change."""
+"""Finds the line of the caller's program that led to a call, for messages that name the line to change."""
 from __future__ import annotations
 
 import os

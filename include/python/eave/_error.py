@@ -7,7 +7,7 @@ from typing import Any
 
 USAGE, PEER_LOST, CANNOT_CREATE, CONFIGURATION = 64, 69, 73, 78  # exit codes, as in eave.h
 
-# What the program's messages tell people to type, and what a Python program writes instead.
+# Words that the program's messages tell people to type, and the words that a Python program writes instead.
 _WORDS = (("to train with one rank, give --transport loopback", "to train with one rank, call eave.start('loopback') first"),
           ("or train with --device cpu", "or keep the model on the CPU"),
           ("train with --device cpu", "keep the model on the CPU"),

@@ -134,9 +134,9 @@ def _declare(library: ctypes.CDLL, place: str) -> ctypes.CDLL:
 
 
 def call(name: str, *arguments: Any) -> None:
-    """Calls eave_NAME. Raises its message as an Error, in the words of a Python program. So it does if two threads train at a
-    time: each rank would order their calls in its own way, and the values of one averager would be averaged with those of
-    another."""
+    """Calls eave_NAME. Raises its message as an Error, in the words of a Python program. Also raises an Error if two threads
+    train at the same time: each rank would order their calls in its own way, and the values of one averager would be
+    averaged with those of another."""
     if job.is_stopped and name != "stop":
         raise Error(USAGE, "eave.stop() was called, and a process can join a job only once: call stop() after the last use "
                            "of eave, or not at all; the end of the program does the same")

@@ -194,7 +194,7 @@ class Method:
             job.open -= 1
 
     def _facts_of_run(self) -> dict[str, Any]:
-        """What a Run records of the model and the optimizer, besides the options."""
+        """The facts that a Run records of the model and the optimizer, besides the options."""
         return {}
 
     @property
@@ -230,7 +230,7 @@ class Method:
         job.is_left_by_exit = job.is_left_by_exit or issubclass(kind, SystemExit)
 
     def _vectors_in_use(self) -> Any:
-        """What must stay in memory as long as an exchange may be under way."""
+        """The objects that must stay in memory as long as an exchange may be under way."""
         return None
 
     def __reduce_ex__(self, _: Any) -> Any:

@@ -71,8 +71,8 @@ def _prefix_of_mpirun() -> Optional[str]:
 
 
 def _prefixes() -> Iterator[tuple[str, str]]:
-    """(prefix, how it was found), the likeliest first: that of the mpirun by which ranks would be started, then that of
-    this Python, where pip puts the MPIs of PyPI."""
+    """Yields (prefix, how it was found), the most likely first: the prefix of the mpirun that would start the ranks,
+    then that of this Python, where pip puts MPIs."""
     of_mpirun = _prefix_of_mpirun()
     if of_mpirun and of_mpirun not in _OF_SYSTEM:
         yield of_mpirun, "of the mpirun on PATH"
@@ -85,8 +85,8 @@ def _prefixes() -> Iterator[tuple[str, str]]:
 
 
 def _system_has(needed: str) -> bool:
-    """Whether the mpirun is the system's, and so is the MPI that fits: then the loader finds it. That of this Python's
-    environment may be another version, which this mpirun does not start."""
+    """Whether both the mpirun and the MPI that fits are the system's: then the loader finds that MPI. An MPI in this
+    Python's environment may be another version, whose ranks this mpirun cannot start."""
     if _prefix_of_mpirun() not in _OF_SYSTEM:
         return False
     return any(pathlib.Path(folder, needed).exists() for pattern in _FOLDERS_OF_SYSTEM for folder in glob.glob(pattern))
@@ -100,7 +100,7 @@ def _in_prefixes() -> Iterator[Mpi]:
 
 
 def _named() -> Optional[Mpi]:
-    """The one that LIBEAVE_MPI names."""
+    """The MPI that LIBEAVE_MPI names."""
     if "LIBEAVE_MPI" not in os.environ:
         return None
     path = os.path.expanduser(os.environ["LIBEAVE_MPI"])

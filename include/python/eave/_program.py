@@ -64,7 +64,8 @@ def method_of_run(name: Optional[str], options: Mapping[str, Option]) -> tuple[s
 
 
 def require_planned_rate(groups: Iterable[Mapping[str, Any]]) -> None:
-    """Collective. Raises an Error if compare gives a learning rate, the script has not read it, and no parameter group has it: the results would be reported under a rate that was not used."""
+    """Collective. Raises an Error if compare gives a learning rate, the script has not read it, and no parameter group
+    has it: the results would be reported under a rate that was not used."""
     if not _is_unread("LR"):
         return
     planned = _plans[-1]._lr
@@ -104,7 +105,8 @@ def refuse_further_steps() -> None:
 
 
 def require_planned_length(steps: int) -> None:
-    """Collective, at the end of a run. `steps` is the number of steps that rank 0 has taken while the run was open. Raises an Error if compare gives a length, the script has not read it, and the run is shorter."""
+    """Collective, at the end of a run. `steps` is the number of steps that rank 0 has taken while the run was open.
+    Raises an Error if compare gives a length, the script has not read it, and the run is shorter."""
     planned = planned_steps()
     taken = int(sum_over_ranks([float(steps) if rank() == 0 else 0.0])[0]) if planned else 0
     if taken < planned and _is_unread("STEPS"):
@@ -183,7 +185,7 @@ class _Planned(Generic[_Value]):
 
 
 class Plan:
-    """What this run is to do; see plan()."""
+    """The seed, rate, batch and length that this run should use; see plan()."""
 
     lr = _Planned[float]("The learning rate.", "LR")
     seed = _Planned[int]("The seed of this run.", "SEED")
@@ -204,7 +206,7 @@ class Plan:
             self._steps = None
         if (self._steps is None) == (self._seconds is None):
             raise _refusal("plan: give either steps= or seconds=, the length of a run outside of eave compare")
-        # What compare gives and the script has not read.
+        # Names of the values that compare gives and the script has not read.
         self._unread = {name for name in ("LR", "SEED", "BATCH", "STEPS", "SECONDS") if os.environ.get(_PREFIX + name)}
         _plans.append(self)
 

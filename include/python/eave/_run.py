@@ -23,7 +23,7 @@ _CANNOT_CREATE = 73  # an exit code of eave
 # In the settings of a run two of these words are orders, and config.json has a format of its own.
 _ORDERS = ("format", "overwrite", "resume")
 
-# What the program's messages tell people to type, and what a script writes instead.
+# Words that the program's messages tell people to type, and the words that a script writes instead.
 _WORDS = (("overwrite=on", "overwrite=True"), ("resume=on", "resume=True"),
           (", or give --resume to go on with the run in it, --overwrite to replace it", ", or pass resume=True to go on with "
            "the run in it, overwrite=True to replace it"), ("that --overwrite could", "that overwrite=True could"), ("--run-dir ", "run_dir "))

@@ -7,9 +7,8 @@
 
 The number of steps must be the same on all ranks. Afterwards the module is the consensus, equal on all ranks. During
 training each rank validates its own replica. If all ranks exchange together, EarlyStopping and ReduceLROnPlateau follow
-rank 0's metrics on all ranks, which then must have equally many epochs and validations. Only rank 0 keeps callbacks that write checkpoints. include/examples/own_lightning.py is a
-whole program.
-"""
+rank 0's metrics on all ranks, which then must have equally many epochs and validations. Only rank 0 keeps callbacks
+that write checkpoints. include/examples/own_lightning.py is a whole program. """
 from __future__ import annotations
 
 import sys

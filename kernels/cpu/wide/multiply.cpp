@@ -252,7 +252,7 @@ class Multiplication {
     fetch_end_ = from + count;
   }
 
-  // What the next tiles of `panels` panels prefetch.
+  // Returns what the next tiles of `panels` panels prefetch.
   Fetch next_fetch(std::int64_t panels) {
     if (fetch_ >= fetch_end_) return nothing_to_fetch();
     const Fetch fetch = lines_from(fetch_);

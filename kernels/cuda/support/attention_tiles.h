@@ -1,4 +1,4 @@
-// What the kernels of attention share: tiles in shared memory, products of tiles, and where a block works.
+// Parts that the kernels of attention share: tiles in shared memory, products of tiles, and where a block works.
 //
 // A product is that of two tiles which lie in memory depth by depth: result[row][column] = Σ a[k][row] · b[k][column].
 // So each thread reads neighbouring rows and columns at once. 16 × 16 threads share a result. Thread (x, y) has the

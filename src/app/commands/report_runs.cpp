@@ -44,7 +44,7 @@ std::string time_text() {
   return text.data();
 }
 
-// That of the causes if they agree.
+// The exit code of the causes, if they agree.
 ExitCode code_without_runs(const std::vector<LeftOut>& left_out) {
   const auto is_other = [&](const LeftOut& each) { return each.code != left_out.front().code; };
   return left_out.empty() || std::ranges::any_of(left_out, is_other) ? ExitCode::kBadData : left_out.front().code;

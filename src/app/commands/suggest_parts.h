@@ -20,7 +20,7 @@ struct SuggestRuns {
 // different models, data or metrics).
 SuggestRuns read_suggest_runs(const std::vector<std::filesystem::path>& directories);
 
-// What a person types, and, for a program of the person's own, what to change in it.
+// The command that a person types, and, for a program of the person's own, what to change in it.
 struct RecommendedLine {
   std::string command;   // "mpirun -np 4 eave train …", "mpirun -np 4 python3 own.py"
   std::string averager;  // "eave.Averager(model, optimizer, "easgd", tau=16)"; "" for eave train

@@ -72,7 +72,7 @@ void add_runs(const fs::path& directory, SuggestRuns& all) {
   }
 }
 
-// What runs must share: model, data, number of parameters, metric.
+// The facts that runs must share: model, data, number of parameters, metric.
 void require_one_model(const std::vector<SuggestRun>& runs) {
   const SuggestRun& first = runs.front();
   const auto require = [&](const SuggestRun& run, const char* what, const std::string& ours,

@@ -96,7 +96,7 @@ Grid read_grid(const OptionValues& own, const Settings& of_train, int ranks_of_j
                const std::string& share = kUsualShare);
 // The options of eave train that end a run: "epochs", "max-steps", ….
 const std::set<std::string>& options_of_length();
-// Those of checkpoints, which a comparison does not save.
+// The options of checkpoints, which a comparison does not save.
 const std::set<std::string>& options_of_checkpoints();
 // --budget without blanks, "time=60s"; "" if it is not given. Throws Error(kUsage).
 std::string budget_of(const OptionValues& own);

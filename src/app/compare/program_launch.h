@@ -18,7 +18,7 @@ struct ProgramLauncher {
   Words words;  // its program, then options of its own that a person gave
 };
 
-// What a launcher is chosen by. Tests have an environment of their own.
+// The facts by which a launcher is chosen. Tests have an environment of their own.
 struct LaunchPlace {
   std::function<std::string(const char*)> variable;      // of the environment; "" if it is not set
   std::function<bool(const std::string&)> is_installed;  // whether a program is on PATH

@@ -18,7 +18,7 @@ namespace eave {
 // and that there are no options of train. Checks the methods' options. Throws Error(kUsage).
 Grid read_program_grid(const OptionValues& own, const Settings& of_train);
 
-// What a run's ranks find in their environment. include/python/eave/_program.py reads it.
+// The environment variables of a run's ranks. include/python/eave/_program.py reads them.
 Settings variables_of_run(const Grid& grid, const Cell& cell, const OptionValues& own);
 
 // Whether the words of `eave compare` have --program.

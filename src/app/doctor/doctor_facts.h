@@ -45,7 +45,8 @@ struct DoctorFacts {
   // Settings of MPI and of network libraries in the environment: "btl_tcp_if_include=eth0".
   std::vector<std::string> network_settings;
   RunDirectoryFacts run_directory;
-  // What --data holds, or why it cannot be opened, in printable lines. Set on the lowest rank of a host. Both are "" if
+  // The content of --data, or why it cannot be opened, in printable lines. Set on the lowest rank of a host. Both are
+  // "" if
   // --data was not opened.
   std::string data, why_no_data;
   ExitCode code_without_data = ExitCode::kInputMissing;

@@ -36,7 +36,7 @@ ConfigJson of_gpt2(const TransformerForm& form) {
           {"attn_pdrop", written(form.attention_dropout)}};
 }
 
-// What transformers calls the kind of positions, and its numbers.
+// The name that transformers has for the kind of positions, and its numbers.
 ConfigJson angles_json(const RotaryAngles& angles) {
   ConfigJson json = {{"rope_type", "default"}, {"rope_theta", written(angles.base)}};
   if (!angles.is_stretched()) return json;
@@ -89,7 +89,7 @@ int divided(const ConfigEntries& config, int whole, const char* what, int parts,
       ExitCode::kBadData);
 }
 
-// What texts of models take. More blocks than these have more layers than a text may.
+// Limits of models as texts. With more blocks than these, a model has more layers than a text may have.
 constexpr int kMostBlocks = 2000, kMostWidth = 1 << 16, kMostInner = 1 << 19, kMostHeads = 1 << 12;
 constexpr int kMostPositions = 1 << 20, kMostClasses = 1 << 24;
 
@@ -174,7 +174,7 @@ RotaryAngles angles_in(const ConfigEntries& config, int context) {
   return angles;
 }
 
-// What the configurations of models with Llama's layers have if an entry is missing, and which layers have a bias.
+// The defaults of configurations of models with Llama's layers, and which layers have a bias.
 struct LlamaKind {
   int inner, groups, context;  // groups 0: as many as heads
   int classes;

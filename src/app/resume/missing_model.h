@@ -10,7 +10,7 @@ namespace eave {
 // The message says what its checkpoints are good for.
 void require_end_of_run(const std::filesystem::path& directory, const std::string& file);
 
-// What helps a person whose run has not ended: "start its program again: after averager.load(), …".
+// Says what a person can do if a run has not ended: "start its program again: after averager.load(), …".
 std::string remedy_for_run(const std::filesystem::path& run);
 
 // Whether the model in `run` may be that of an earlier end: the run was resumed since, and has not ended again. A full

@@ -1,4 +1,4 @@
-// What a run on text measures besides: tokens, FLOP/s and their share of the peak.
+// Further measurements of a run on text: tokens, FLOP/s and their share of the peak.
 #pragma once
 
 #include "eave/options.h"

@@ -38,7 +38,7 @@ constexpr const char* kPlace =
     "allow-unstable inject-fault meet meet-limit ranks shape-compute shape-delay shape-jitter shape-rate slow-rank "
     "transport ";
 
-// What a resumed run may change.
+// The options that a resumed run may change.
 const std::set<std::string>& changeable() {
   static const std::set<std::string> kOptions = [] {
     std::set<std::string> options = words_in(std::string(kWatching) + kPlace +

@@ -1,4 +1,4 @@
-// What a training job warns of: options that have less effect than they seem to.
+// The warnings of a training job: options that have less effect than they seem to.
 #include <cmath>
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-// What the ranks of a recorded run tell rank 0 at an evaluation, and their totals.
+// The reports that the ranks of a recorded run send to rank 0 at an evaluation, and their totals.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace eave {
 
-// Of one rank.
+// The report of one rank.
 struct RankReport {
   double distance = 0, seconds = 0, waiting = 0;
   std::int64_t steps = 0, samples = 0, own_samples = 0, bytes = 0, nonfinite = 0, memory = 0;

@@ -1,4 +1,4 @@
-// What a program says of a run that it records.
+// The settings that a program gives to a run that it records.
 #pragma once
 
 #include <cstdint>

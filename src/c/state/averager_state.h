@@ -1,4 +1,4 @@
-// What an Averager must keep so that its job can go on later: the parameters and the method's own values of each rank.
+// The state from which an Averager's job can go on later: the parameters and the method's own values of each rank.
 #pragma once
 
 #include <map>
@@ -24,7 +24,7 @@ struct StateToSave {
   TakenState taken;
 };
 
-// What all ranks saved together, as far as this rank needs it.
+// The states that all ranks saved together, as far as this rank needs them.
 struct SavedStates {
   Manifest manifest;
   SavedRank mine;  // empty if this rank was not there

@@ -117,7 +117,7 @@ GivenState parse_state(std::string_view bytes) {
   return given;
 }
 
-// What the ranks compare: whether they were given states of the same save.
+// The text that the ranks compare, to see whether they were given states of the same save.
 std::string describe_given(const std::vector<GivenState>& given) {
   if (given.empty()) return "no state";
   return "a state of step " + std::to_string(given.front().manifest.step) + " (" +

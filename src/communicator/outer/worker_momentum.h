@@ -1,4 +1,4 @@
-// What happens to the optimizer's vectors (momentum) when the parameters are exchanged.
+// Treats the optimizer's vectors (momentum) when the parameters are exchanged: keeps, resets or averages them.
 #pragma once
 
 #include <string>

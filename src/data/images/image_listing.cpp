@@ -31,7 +31,7 @@ constexpr const char* kNoClass = "eave takes train, test and val for parts of th
 struct Entries {
   std::vector<std::string> folders, files;  // sorted by name; `files` are those named as JPEG or PNG images
   std::vector<std::string> others;          // named as images of another format; sorted
-  // Those of `files` that are links without a target, or links that cannot be followed.
+  // The entries of `files` that are links without a target, or links that cannot be followed.
   std::vector<std::string> broken_links;
   std::vector<std::string> foreign;  // all other entries, which are passed over; sorted
 };

@@ -96,8 +96,8 @@ std::string describe_tokens(const TokenNames& names, std::int64_t train, std::in
          (values.has("vocabulary-size") ? "" : "; vocabulary: that of llm.c's header") + describe_others(names);
 }
 
-// Such a model may be trained further on its first tokens only. But a writer that has cut larger tokens to 16 bits
-// leaves no trace.
+// A model with more tokens than 16 bits hold may be trained further on its first tokens only. But a writer that has cut
+// larger tokens to 16 bits leaves no trace.
 std::vector<std::string> warn_of_16_bits(const std::vector<TokenFiles::File>& files, int vocabulary) {
   const auto narrow = std::ranges::find_if(files, [](const TokenFiles::File& file) {
     return file.format.vocabulary == 0 && file.format.bytes_per_token == 2;

@@ -105,7 +105,7 @@ void add_template(const json& part, Around& around) {
   }
 }
 
-// Of RobertaProcessing and BertProcessing: each of the two tokens is a list of its text and its number.
+// Adds the tokens of RobertaProcessing or BertProcessing. Each of the two is a list of its text and its number.
 void add_pair(const json& part, const std::string& name, Around& around) {
   for (const auto& [side, tokens] : {std::pair("cls", &around.before), std::pair("sep", &around.behind)}) {
     const json& token = member(part, side);

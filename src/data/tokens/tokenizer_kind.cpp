@@ -43,7 +43,7 @@ RegularCut split_cut(const json& split, const std::string& name) {
   return {rule, name};
 }
 
-// What the parts before ByteLevel do.
+// Returns how a part before ByteLevel cuts text.
 RegularCut cut_of(const json& part, const std::string& name) {
   if (type_of(part) == "Split") return split_cut(part, name);
   if (type_of(part) == "Digits") {

@@ -15,7 +15,7 @@ namespace eave {
 
 using TokenNumbers = std::unordered_map<std::string, std::int32_t>;
 
-// What the files of a vocabulary say.
+// The content of the files of a vocabulary.
 struct VocabularyText {
   TokenNumbers numbers;                                     // of the tokens that texts become
   std::vector<std::pair<std::string, std::string>> merges;  // in the order of their ranks

@@ -1,4 +1,4 @@
-// What the readers of vocabularies' JSON share.
+// Functions that the readers of vocabularies' JSON share.
 #pragma once
 
 #include <cstdint>

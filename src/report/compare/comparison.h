@@ -18,7 +18,7 @@ struct Target {
 
 struct Comparison {
   Metric metric;  // of all runs
-  // Of text, tokens of a sample in all runs; 1 if windows differ, then `runs` count tokens. 0 if samples are not text.
+  // Tokens of a sample of text, in all runs; 1 if windows differ, then `runs` count tokens. 0 if samples are not text.
   std::int64_t tokens_per_sample = 0;
   std::vector<RunRecord> runs;  // of the same metric as the first one; the others are left out
   std::vector<LeftOut> left_out;
@@ -54,7 +54,7 @@ double best_score(const RunRecord& run);
 // evaluation each, or different budgets, no winner is named.
 std::vector<std::string> verdict_of(const Comparison& comparison);
 
-// What the evaluations of the finished runs cost, which their seconds do not contain: "Evaluations took 3.1 s besides,
+// Says how long evaluations of the finished runs took, which their seconds leave out: "Evaluations took 3.1 s besides,
 // 11.5 % of the whole time (9.1 to 13.0 % of a run)." "" if there are none, or if it is less than 1 % of the whole.
 std::string evaluation_cost(const std::vector<RunRecord>& runs);
 

@@ -57,7 +57,7 @@ std::string samples_text(const Comparison& comparison, double samples);
 // How the variant with this index stands by a measure within its cell.
 Standing standing_of(const Comparison& comparison, std::size_t variant, Measure measure);
 
-// What an estimate of a variant is called in the page's data, and its measure.
+// The name of an estimate of a variant in the page's data, and its measure.
 struct NamedMeasure {
   const char* name;
   Measure measure;

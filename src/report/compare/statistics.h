@@ -8,7 +8,7 @@
 
 namespace eave {
 
-// What values can be: anything, a share from 0 to 1, above 0 and compared by their ratio (durations, rates, bytes), a
+// The range of values: anything, a share from 0 to 1, above 0 and compared by their ratio (durations, rates, bytes), a
 // loss above 0, or at least 1 (exp of a loss).
 enum class ValueRange { kAny, kShare, kPositive, kLoss, kFromOne };
 

@@ -12,7 +12,7 @@
 
 namespace eave {
 
-// What it took to find a method's learning rate.
+// The cost of finding a method's learning rate.
 struct RateTuning {
   std::vector<double> rates;  // tried, ascending; the chosen one too
   std::size_t runs = 0;       // at the rates that were not chosen

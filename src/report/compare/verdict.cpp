@@ -298,7 +298,7 @@ std::string lost_sentence(const Comparison& comparison, const Variant& like) {
   return lost.empty() ? "" : place_text(like) + lost + "; lost runs count in no mean.";
 }
 
-// Of ranks and batches at which fewer than two methods have a finished run.
+// Sentences about ranks and batches at which fewer than two methods have a finished run.
 std::vector<std::string> lost_elsewhere(const Comparison& comparison) {
   const auto key = [](const Variant& each) { return std::tuple(each.ranks, each.batch_per_rank, each.place); };
   std::set<std::tuple<int, double, std::string>> told;

@@ -249,7 +249,8 @@ function isApart(one) {
   return one.points.some((point) => point.y > 0);
 }
 
-// What the chart leaves out: series that are always 0 and, on a logarithmic axis, single values of 0.
+// The series and values that the chart leaves out: series that are always 0 and, on a logarithmic axis, single values
+// of 0.
 function distanceNotes(series, log) {
   const ended = series.filter((one) => one.points.length > 0);
   const never = ended.filter((one) => !isApart(one)).map((one) => one.name);

@@ -161,8 +161,8 @@ function columnUnit(column, rows) {
   return {size, name, digits: digitsShowing(sizes, digits, largest / size)};
 }
 
-// What the decimals of a column must not hide: the widest interval, and the lead of the first. If there are no
-// intervals, all differences.
+// The numbers that the decimals of a column must not hide: the widest interval, and the lead of the first. If there are
+// no intervals, all differences.
 function sizesIn(column, rows) {
   if (!column.name) return [];
   const estimates = rows.map((row) => column.value(row)).filter((value) => value && isNumber(value.mean));

@@ -34,7 +34,8 @@ function passedOver(variants) {
   return new Set(variants.filter((variant) => variant.chosen === false && chosen.has(group(variant))));
 }
 
-// By what methods can be judged: the metric of the runs, called "accuracy" here whatever its name is, and the loss.
+// The numbers by which methods can be judged: the metric of the runs, called "accuracy" here whatever its name is, and
+// the loss.
 function measuresOf(view) {
   const hasLoss = view.variants.some((variant) => variant.loss);
   return hasLoss && metricName() !== "loss" ? ["accuracy", "loss"] : ["accuracy"];

@@ -43,7 +43,7 @@ std::int64_t MissingSteps::count(std::int64_t steps) const {
   return missing;
 }
 
-// Of one rank: the number of lines due after step `last`, up to step `next`.
+// The number of lines of one rank that are due after step `last`, up to step `next`.
 std::int64_t MissingSteps::lines_between(std::int64_t last, std::int64_t next) const {
   return every_ > 0 && next > last ? next / every_ - last / every_ : 0;
 }

@@ -83,7 +83,7 @@ bool may_be_chance(const Scores& one, const Scores& other, const Metric& metric)
   return !ranking.contrasts.empty() && ranking.contrasts.front().is_known && !ranking.contrasts.front().is_apart;
 }
 
-// What runs of the method that diverged say of it. `finished`: its scores at its best rate.
+// Judges the method by its runs that diverged. `finished`: its scores at its best rate.
 void judge_divergence(const SuggestQuestion& question, const PlanMethod& method, const Scores& finished,
                       Quality& quality) {
   std::set<std::string> others;

@@ -1,5 +1,5 @@
-// What each method would do with the ranks that a person has: how fast it trains, as planned from a run or measured by
-// one, and what the runs say about its models.
+// Compares the methods on the ranks that a person has: how fast each trains, as planned from a run or measured by one,
+// and what the runs say about its models.
 #pragma once
 
 #include <algorithm>
@@ -87,7 +87,7 @@ struct SlowestRank {
 };
 SlowestRank slowest_rank(const PlanRun& run);
 
-// What runs measured of a method's models.
+// The measurements that runs made of a method's models.
 struct Quality {
   bool is_known = false;  // runs of the method and of allreduce can be compared
   std::string sentence;   // "local-sgd, tau 16: 86.10 % …, allreduce: 86.02 % …"; "" if not known

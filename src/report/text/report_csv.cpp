@@ -39,7 +39,7 @@ std::string title_of(const std::string& title, const Comparison& comparison) {
   return comparison.tokens_per_sample > 0 ? with_word(named, "samples", "tokens") : named;
 }
 
-// What a sample counts in a column of samples: its tokens, if the runs are of text.
+// The count of a sample in a column of samples: its tokens, if the runs are of text.
 double count_of_sample(const Comparison& comparison) {
   return static_cast<double>(std::max<std::int64_t>(comparison.tokens_per_sample, 1));
 }

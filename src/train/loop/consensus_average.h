@@ -48,7 +48,7 @@ class ConsensusAverage {
   }
 
   ConstSlice values() const { return average_.slice(); }
-  // What a checkpoint keeps. The same on all ranks.
+  // The vectors that a checkpoint keeps. The same on all ranks.
   std::vector<Slice> state() { return {average_.slice(), rest_.slice()}; }
   std::string describe() const {
     return "e <- " + number_text(decay_) + "^n e + (1 - " + number_text(decay_) +

@@ -5,7 +5,7 @@
 
 namespace eave {
 
-// Such as "Open MPI v4.1.4"; "" if eave was built without MPI.
+// The name and version of MPI, such as "Open MPI v4.1.4"; "" if eave was built without MPI.
 std::string mpi_library();
 
 // Whether this process is between MPI_Init and MPI_Finalize.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from .._averager import Averager
 
-# What schedulers change in an optimizer. A rank without data takes over these values from the ranks that have some.
+# The values that schedulers change in an optimizer. A rank without data takes over these values from the ranks that have some.
 _SCHEDULED = ("lr", "momentum", "betas", "weight_decay")
 
 

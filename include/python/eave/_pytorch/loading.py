@@ -1,4 +1,4 @@
-"""What an Averager does after load_state_dict of its model."""
+"""Lets an Averager follow load_state_dict of its model."""
 from __future__ import annotations
 
 import ctypes

@@ -43,9 +43,11 @@ class Overlap:
     The first step only counts how often backward adds to each gradient. Later a gradient counts as complete when backward
     has added to it as often as in any step before.
 
-    Ranks may hand over at different times. But all ranks must start the sums of gradients on the same side of any other collective call: all before it, or all after it. So if backward has begun in this step, such a call first hands over all gradients, complete or not. A rank
-    that leaves out backward in this step would start them later than the other ranks: then the caller must turn overlap
-    off. This rank cannot know it, because a rank may also compute alone in train mode before such a call."""
+    Ranks may hand over at different times. But all ranks must start the sums of gradients on the same side of any other
+    collective call: all before it, or all after it. So if backward has begun in this step, such a call first hands over
+    all gradients, complete or not. A rank that leaves out backward in this step would start them later than the other
+    ranks: then the caller must turn overlap off. This rank cannot know it, because a rank may also compute alone in
+    train mode before such a call."""
 
     def __init__(self, vector: ParameterVector, is_in_step: Callable[[], bool], hand_over: Callable[[int], None]) -> None:
         self._gradients, self._is_in_step, self._hand_over = vector.gradients, is_in_step, hand_over

@@ -49,9 +49,9 @@ class ParameterVector:
         return id(parameter) in self._known
 
     def forget_gradients_outside(self) -> None:
-        """Call it after a step that the optimizer has not taken, perhaps because of a gradient that is not finite. In a
-        parameter that the optimizer does not have it would stay: optimizer.zero_grad() does not reach it, and backward
-        adds to it."""
+        """Call it after a step that the optimizer has not taken, perhaps because of a gradient that is not finite. In
+        a parameter that the optimizer does not have, the gradient would stay: optimizer.zero_grad() does not reach it, and
+        backward adds to it."""
         for each in self._outside:
             each.grad = None
 
@@ -123,7 +123,8 @@ class ParameterVector:
                 *map(torch.Tensor.stride, every)]
 
     def read_again(self, call: str) -> None:
-        """As read(), but cheaper: call it if only the optimizer's step has run since the last read, so no parameter is new and none has another shape."""
+        """As read(), but cheaper: call it if only the optimizer's step has run since the last read, so no parameter is
+        new and none has another shape."""
         if [each.data_ptr() for each in self._full] != self._addresses:
             self._take_moved(call)
         self.low.read()

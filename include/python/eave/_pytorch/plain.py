@@ -1,4 +1,4 @@
-"""What a checkpoint may hold: values that load() reads back without running code of the file."""
+"""The values that a checkpoint may hold: load() reads them back without running code of the file."""
 from __future__ import annotations
 
 import copy

@@ -1,4 +1,4 @@
-"""What a Run records of a PyTorch model and its optimizer."""
+"""The facts that a Run records of a PyTorch model and its optimizer."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

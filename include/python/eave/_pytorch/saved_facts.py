@@ -1,4 +1,4 @@
-"""What a saved state tells of the model and the optimizer that it was taken from, so that a different one is refused."""
+"""Facts of the model and the optimizer that a saved state keeps, so that load() refuses a different one."""
 from __future__ import annotations
 
 from itertools import zip_longest

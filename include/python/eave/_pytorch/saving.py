@@ -1,4 +1,4 @@
-"""What an Averager saves, and how it goes on from it: by torch.save of each rank, or by a checkpoint of all ranks."""
+"""Saves an Averager and restores it: by torch.save of each rank, or by a checkpoint of all ranks."""
 from __future__ import annotations
 
 import contextlib
@@ -206,7 +206,8 @@ class SavedMethod(Method):
                 "look_ahead": self._look_ahead.values if self._look_ahead else None}
 
     def _refuse_other(self, call: str, content: Mapping[str, Any]) -> None:
-        """Call it after the averager's values have been restored, and before anything else is. After an Error only close() follows."""
+        """Call it after the averager's values have been restored, and before anything else is. After an Error only
+        close() follows."""
         self._is_torn = True
         refuse_other_parameters(call, content, self._vector.trained, self._vector.layouts)
         if "optimizer" in content:
@@ -233,7 +234,8 @@ class SavedMethod(Method):
         self._settle()
 
     def _go_on(self, former: int, look_ahead: Optional[torch.Tensor]) -> None:
-        """Call it after the averager's values have been restored, including those of the model that load_state_dict has changed."""
+        """Call it after the averager's values have been restored, including those of the model that load_state_dict has
+        changed."""
         self._is_loaded = False
         self._vector.low.write()
         if self._look_ahead and former == rank() and look_ahead is not None:

@@ -1,4 +1,4 @@
-"""What torch.amp.GradScaler needs of an optimizer, for scaler.step(averager)."""
+"""The functions of an optimizer that torch.amp.GradScaler needs, for scaler.step(averager)."""
 from __future__ import annotations
 
 import sys

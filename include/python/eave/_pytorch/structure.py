@@ -12,8 +12,9 @@ _VALUES = methodcaller("values")  # a module of torch.jit.script has no dict but
 
 
 class Structure:
-    """Tells cheaply whether the modules of a model, their parameters, and the parameters of an optimizer are still the same
-    objects, and whether those that were frozen still are. A step asks this first, and makes the expensive checks only if something has changed."""
+    """Tells cheaply whether the modules of a model, their parameters, and the parameters of an optimizer are still the
+    same objects, and whether those that were frozen still are. A step asks this first, and makes the expensive checks
+    only if something has changed."""
 
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, holds: Callable[[Any], bool]) -> None:
         self._model, self._optimizer, self._holds = model, optimizer, holds
