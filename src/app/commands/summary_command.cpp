@@ -40,7 +40,7 @@ std::vector<RunSummary> read_summaries(const std::vector<std::filesystem::path>&
     try {
       std::error_code error;
       const bool is_there = std::filesystem::exists(std::filesystem::symlink_status(directory, error));
-      const std::string why = is_there ? why_no_directory_of_run(directory) : "";
+      const std::string why = is_there ? why_no_single_run(directory) : "";
       if (!why.empty()) throw Error(ExitCode::kInputMissing, directory.string() + ": " + why);
       require_end_of_run(directory, "summary.json");
       rows.push_back(read_summary_of_run(directory));

@@ -271,7 +271,7 @@ PlanRun read_plan_metrics(const fs::path& path, const PatternOf& pattern_of) {
 }
 
 PlanRun read_plan_run(const fs::path& directory, const PatternOf& pattern_of) {
-  if (const std::string why = why_no_directory_of_run(directory); !why.empty())
+  if (const std::string why = why_no_single_run(directory); !why.empty())
     throw Error(ExitCode::kInputMissing, directory.string() + ": " + why);
   try {
     return plan_run_of(read_run(directory), directory / "metrics.jsonl", pattern_of);

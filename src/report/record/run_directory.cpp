@@ -164,6 +164,13 @@ std::string why_no_directory_of_run(const fs::path& path) {
   return why_no_file(path);
 }
 
+std::string why_no_single_run(const fs::path& path) {
+  const std::string why = why_no_directory_of_run(path);
+  if (!why.empty() || holds_run(path)) return why;
+  const std::vector<fs::path> runs = runs_below(path);
+  return runs.empty() ? "" : "it is a directory of runs; name a run in it, such as " + runs.front().string();
+}
+
 void refuse_link_of_checkpoints(const OutputFolder& run) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(run.path() / kCheckpoints, error);

@@ -29,6 +29,8 @@ void require_run_files(const std::filesystem::path& path);
 // Why `path`, which a person named as a run's directory, is not a directory: nothing is there, it is a file, or a link
 // that leads nowhere. "" if it is a directory.
 std::string why_no_directory_of_run(const std::filesystem::path& path);
+// The same for a command that reads one run: `path` may not be a directory of several runs either.
+std::string why_no_single_run(const std::filesystem::path& path);
 
 // The subdirectory for checkpoints, unless --checkpoint-dir names another directory.
 inline constexpr const char* kCheckpoints = "checkpoint";

@@ -93,6 +93,13 @@ TEST_F(Report, ends_with_the_code_of_the_cause_if_it_is_the_same_for_all_runs) {
   expect_end(65, place_->eave("report missing torn"));
 }
 
+TEST_F(Report, takes_a_directory_of_runs_that_summary_and_plan_refuse) {
+  for (const std::string command : {"summary runs", "plan runs"})
+    expect_end(66, place_->eave(command),
+               {"runs: it is a directory of runs; name a run in it, such as runs/allreduce-1"});
+  expect_end(0, place_->eave("summary runs/allreduce-1 runs"), {"left out: runs: it is a directory of runs; "});
+}
+
 TEST_F(Report, names_the_file_that_it_may_not_read) {
   if (::geteuid() == 0) GTEST_SKIP() << "root reads every file";
   place_->write("closed/metrics.jsonl", "");
