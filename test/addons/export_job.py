@@ -147,7 +147,7 @@ def changed_run(name, change):
     return run
 
 
-# What eave's other commands refuse too, and a few words of the reason.
+# Records that eave's other commands refuse too, and a few words of the reason.
 DAMAGES = {
     "torn": (lambda text: text.replace(b'{"type":"step"', b'{"type":"st', 1), "line 2 is damaged"),
     "newer": (lambda text: text.replace(b'"format":1', b'"format":9', 1), "it says format 9"),

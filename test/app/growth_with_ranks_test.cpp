@@ -54,7 +54,7 @@ Sent most_sent(int ranks, const std::vector<std::string>& more) {
   return most;
 }
 
-// What a run with the options `with` sends more than a run with the options `without`.
+// The bytes that a run with the options `with` sends more than a run with the options `without`.
 Sent more_sent(int ranks, const std::vector<std::string>& without, const std::vector<std::string>& with) {
   const Sent less = most_sent(ranks, without), more = most_sent(ranks, with);
   return {more.calls - less.calls, more.bytes - less.bytes};

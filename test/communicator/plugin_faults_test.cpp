@@ -91,7 +91,7 @@ TEST(PluginFaults, include_a_consensus_of_another_size_as_soon_as_it_begins) {
                [&] { begin(3); });
 }
 
-// What the method returns instead of what its contract asks for.
+// The wrong value that the method returns against its contract.
 class Wrong final : public Faulty {
  public:
   Wrong() : Faulty([] {}) {}

@@ -1,4 +1,4 @@
-// What a method tells its user: its card and its warnings, or why it refuses its options.
+// The texts that a method has for its user: its card and its warnings, or why it refuses its options.
 #pragma once
 
 #include <gtest/gtest.h>

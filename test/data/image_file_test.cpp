@@ -260,7 +260,7 @@ std::size_t place_of_size(const Bytes& jpeg) {
   return 0;
 }
 
-// What lies in the file beside the picture, to whole blocks, may be anything.
+// The file's pixels beyond the picture, up to whole blocks, may be anything.
 TEST(JpegImage, is_free_of_what_fills_its_last_blocks) {
   Picture white{264, 264, 3, Bytes(std::size_t{264} * 264 * 3, 255)};
   for (std::size_t y = 0; y < 264; ++y) {

@@ -1,4 +1,4 @@
-// What tests expect of runs of the program: how a run ended, what it said, and what its files hold.
+// Expectations of tests about runs of the program: how a run ended, what it said, and what its files hold.
 #pragma once
 
 #include <functional>

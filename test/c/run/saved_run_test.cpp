@@ -27,7 +27,7 @@ void sleep_for(int milliseconds) { std::this_thread::sleep_for(std::chrono::mill
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// What lasts this long is told from what takes no time of its own, even if a loaded machine stops a thread for a while.
+// A time of this length is told from one that is nearly 0, even if a loaded machine stops a thread for a while.
 constexpr int kLong = 500;
 constexpr double kShort = kLong / 2000.0;  // seconds
 

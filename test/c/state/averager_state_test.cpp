@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(Of, SavedAveragers, testing::ValuesIn(saved_methods()),
   return identifier(std::get<0>(test.param)) + "_" + std::to_string(std::get<1>(test.param));
 });
 
-// What all ranks had when they saved, in memory and in a checkpoint.
+// The values of all ranks when they saved, in memory and in a checkpoint.
 struct FormerRanks {
   explicit FormerRanks(int ranks) : states(static_cast<std::size_t>(ranks)), parameters(states.size()) {}
   std::vector<std::string> states;

@@ -1,4 +1,4 @@
-// What a verdict says of methods of which runs diverged or failed.
+// Tests the verdict about methods that lost runs: they diverged or failed.
 #include <gtest/gtest.h>
 
 #include <algorithm>

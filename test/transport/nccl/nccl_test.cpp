@@ -250,7 +250,7 @@ TEST(Nccl, ranks_on_the_cpu_are_refused) {
   expect_one_message(run_mixed(3, 3), 64, "every rank computes on cpu");
 }
 
-// What a job says in which rank 1 of 2 ranks has the library `second`, and which attaches twice.
+// The messages of a job that attaches twice, in which rank 1 of 2 ranks has the library `second`.
 std::string warnings_of_fallback(const LazyLibrary& second) {
   std::string said;
   on_ranks({"threads", 2}, [&](Transport& threads) {
