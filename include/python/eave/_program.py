@@ -27,6 +27,7 @@ _PART_OF_THE_REST = 8   # ranks compare their clocks again after an eighth of th
 
 
 _plans: list[Plan] = []  # that the script has made
+_runs: list[str] = []    # directories of the runs that the script has opened
 
 
 def is_compared() -> bool:
@@ -143,6 +144,18 @@ def directory_of_run(named: str) -> str:
     """Returns the run directory: the one that compare gives, else the one that the script names."""
     given = os.environ.get("EAVE_RUN_DIR", "")
     return given if given and (is_compared() or not named) else named
+
+
+def refuse_second_run(resume: bool) -> None:
+    """Collective. Compare judges one run of a script. A second one would replace it, and nobody would see that."""
+    if is_compared() and _runs and not resume:
+        raise _refusal("eave compare --program judges one eave.Run of a script, and this script opens a second one: record only "
+                       "the training that is to be compared")
+
+
+def note_run(directory: str) -> None:
+    """Tells that this run is open."""
+    _runs.append(directory)
 
 
 def settings_of_run() -> dict[str, str]:

@@ -15,8 +15,8 @@ from ._error import USAGE, Error
 from ._leaving import LEFT, is_leaving
 from ._library import call, job
 from ._method import Method, number_in
-from ._program import (batch_of_run, directory_of_run, planned_steps, require_planned_length, settings_of_run,
-                       warn_of_unread_seed)
+from ._program import (batch_of_run, directory_of_run, note_run, planned_steps, refuse_second_run, require_planned_length,
+                       settings_of_run, warn_of_unread_seed)
 from ._ranks import rank, text_of_first_rank
 
 _CANNOT_CREATE = 73  # an exit code of eave
@@ -69,6 +69,7 @@ class Run:
         averager._refuse_closed("eave.Run")
         if metric != "accuracy" and not better:
             raise Error(USAGE, f"eave.Run: say which values of {metric} are better: better=\"lower\" or better=\"higher\"")
+        refuse_second_run(resume)
         self._directory = _directory(run_dir)
         batch = batch_of_run(batch)
         self._averager, self._metric = averager, metric
@@ -87,6 +88,7 @@ class Run:
             if error.code == _CANNOT_CREATE:  # nothing has been done
                 job.is_broken = was_broken
             raise _in_words(error) from None
+        note_run(self._directory)
         averager._usual_samples = batch or 1
         self._steps_before = averager._steps_taken
         averager._is_recorded = True

@@ -69,6 +69,8 @@ def main():
             validation = {} if WRONG == "no-validation" else {"validation_accuracy": score(consensus)}
             if WRONG != "no-evaluation":
                 run.evaluate(loss=0.5, accuracy=score(consensus), **validation)
+        if WRONG == "two-runs":
+            eave.Run("second", averager, batch=batch, overwrite=True)
 
 
 main()
