@@ -209,6 +209,7 @@ def main():
             refuse(lambda: eave.Run(directory, averager, config={"x=y": 1}), 64, "config={'x=y': ...}: expected a name in one line")
             refuse(lambda: eave.Run(directory, averager, data="a\ud800"), 64, r"data=a\ud800: expected text that UTF-8 can hold")
             refuse(lambda: eave.Run("a\ud800", averager), 64, r"run_dir=a\ud800; expected a path in UTF-8")
+            refuse(lambda: eave.Run(directory, averager, every=0), 64, "settings of the run: every=0: expected a whole number")
             refuse(lambda: eave.Run(3, averager), 64, "run_dir=3; expected a path in UTF-8")
             refuse(lambda: eave.Run(directory, averager), 73, "is not empty; choose another directory, or pass resume=True")
     train_in_turns(pathlib.Path(sys.argv[1]) / "in-turns", x, y)

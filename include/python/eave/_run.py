@@ -24,7 +24,7 @@ _CANNOT_CREATE = 73  # an exit code of eave
 _ORDERS = ("format", "overwrite", "resume")
 
 # Words that the program's messages tell people to type, and the words that a script writes instead.
-_WORDS = (("overwrite=on", "overwrite=True"), ("resume=on", "resume=True"),
+_WORDS = (("overwrite=on", "overwrite=True"), ("resume=on", "resume=True"), ("log_every=", "every="),
           (", or give --resume to go on with the run in it, --overwrite to replace it", ", or pass resume=True to go on with "
            "the run in it, overwrite=True to replace it"), ("that --overwrite could", "that overwrite=True could"), ("--run-dir ", "run_dir "))
 
