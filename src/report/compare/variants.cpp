@@ -150,12 +150,13 @@ bool differs(const std::vector<const Variant*>& variants, const std::string& nam
   return texts.size() > 1;
 }
 
-// The options that differ between variants with this communicator; "" means all variants.
-std::set<std::string> differing_of(const std::vector<Variant>& variants, const std::string& communicator) {
+// The options that differ between the variants that `belongs` accepts.
+template <typename Predicate>
+std::set<std::string> differing_of(const std::vector<Variant>& variants, const Predicate& belongs) {
   std::vector<const Variant*> members;
   std::set<std::string> names;
   for (const Variant& variant : variants) {
-    if (!communicator.empty() && setting_in(variant.settings, "communicator") != communicator) continue;
+    if (!belongs(variant)) continue;
     members.push_back(&variant);
     for (const auto& [name, unused] : variant.settings) names.insert(name);
   }
@@ -171,18 +172,41 @@ std::string assignments(const Settings& settings, const std::set<std::string>& n
   return text;
 }
 
+std::set<std::string> differing_of_all(const std::vector<Variant>& variants) {
+  return differing_of(variants, [](const Variant&) { return true; });
+}
+
+// A program's run and one of eave train have many options that the other one lacks. They say nothing of the method.
+bool is_of_program(const Variant& variant) { return variant.settings.contains("program"); }
+
 void name_method(Variant& variant, const std::vector<Variant>& variants) {
   const std::string communicator = setting_in(variant.settings, "communicator");
-  std::set<std::string> names = differing_of(variants, communicator);
+  std::set<std::string> names = differing_of(variants, [&](const Variant& other) {
+    return setting_in(other.settings, "communicator") == communicator && is_of_program(other) == is_of_program(variant);
+  });
   names.insert("tau");
   std::erase_if(names, [](const std::string& name) { return has_column(name) || is_of_place(name); });
   const std::string rest = assignments(variant.settings, names);
   variant.method = communicator + (rest.empty() ? "" : " " + rest);
 }
 
-void name_place(Variant& variant, const std::set<std::string>& differ) {
+// If some runs are of programs and some of eave train, an option that only the one kind has is left out, unless it
+// differs within that kind. The name of the program stands for those options.
+void name_place(Variant& variant, const std::vector<Variant>& variants, const std::set<std::string>& differ) {
+  const auto is_of_other_kind = [&](const Variant& other) { return is_of_program(other) != is_of_program(variant); };
   std::set<std::string> names = differ;
   std::erase_if(names, [](const std::string& name) { return !is_of_place(name); });
+  if (std::ranges::any_of(variants, is_of_other_kind)) {
+    const auto is_alike = [&](const Variant& other) { return !is_of_other_kind(other); };
+    const std::set<std::string> within = differing_of(variants, is_alike);
+    std::erase_if(names, [&](const std::string& name) {
+      const auto has_it = [&](const Variant& other) {
+        return is_of_other_kind(other) && other.settings.contains(name);
+      };
+      return !within.contains(name) && std::ranges::none_of(variants, has_it);
+    });
+    names.insert("program");
+  }
   variant.place = assignments(variant.settings, names);
 }
 
@@ -212,10 +236,10 @@ std::vector<Variant> group_runs(const std::vector<RunRecord>& runs) {
   }
   std::vector<Variant> variants;
   for (auto& [unused, variant] : groups) variants.push_back(std::move(variant));
-  const std::set<std::string> differ = differing_of(variants, "");
+  const std::set<std::string> differ = differing_of_all(variants);
   for (Variant& variant : variants) {
     name_method(variant, variants);
-    name_place(variant, differ);
+    name_place(variant, variants, differ);
     name_label(variant, differ);
   }
   std::ranges::sort(variants, {}, [](const Variant& variant) {
@@ -241,7 +265,7 @@ bool is_of_training(const std::string& name) { return !has_column(name) && !is_o
 bool share_machine(const Variant& a, const Variant& b) { return machine_differences(a, b).empty(); }
 
 std::vector<std::string> differing_settings(const std::vector<Variant>& variants) {
-  const std::set<std::string> names = differing_of(variants, "");
+  const std::set<std::string> names = differing_of_all(variants);
   return {names.begin(), names.end()};
 }
 

@@ -48,6 +48,23 @@ TEST(Variants, are_named_by_what_tells_them_apart) {
   EXPECT_EQ(comparison.variants[3].total_batch, 20);
 }
 
+// Else each method's name would have all options that the other kind of run lacks.
+TEST(Variants, of_programs_beside_those_of_train_are_named_by_what_both_have) {
+  const MadeRuns place;
+  const std::map<std::string, std::string> program = {{"program", "own.py"}, {"python", "3.11.7"}, {"model", "Net"}};
+  const std::map<std::string, std::string> train = {{"accumulate", "1"}, {"crop", "0"}};
+  for (const std::string tau : {"5", "10"}) {
+    for (const auto& [kind, settings] : {std::pair("a", program), std::pair("b", train)}) {
+      MadeRun run{.communicator = "easgd", .accuracies = {0.5}, .settings = settings};
+      run.settings["tau"] = tau;
+      make_run(place, kind + tau, run);
+    }
+  }
+  EXPECT_EQ(labels(compared(place)),
+            Texts({"easgd tau=10, model=Net program=own.py", "easgd tau=5, model=Net program=own.py",
+                   "easgd tau=10, model=mlp", "easgd tau=5, model=mlp"}));
+}
+
 TEST(Variants, of_a_lone_rank_share_the_machine_of_many_whatever_the_network_and_slow_ranks) {
   const MadeRuns place;
   make_run(place, "one", {.accuracies = {0.5}, .settings = {{"transport", "auto"}}});
