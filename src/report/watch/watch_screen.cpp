@@ -210,7 +210,11 @@ Texts heading(const std::string& name, const WatchedRun& run, int columns) {
     lines.emplace_back("no step yet");
     return lines;
   }
-  Texts parts = {run.has_ended() ? how_it_ended(run) : bar(run.share_done(), columns < 60 ? 12 : 24)};
+  Texts parts;
+  if (run.has_ended())
+    parts = {how_it_ended(run)};
+  else if (run.share_done() > 0)  // else nobody has said how long it is
+    parts = {bar(run.share_done(), columns < 60 ? 12 : 24)};
   for (const std::string& part : position(run)) parts.push_back(part);
   parts.push_back(time_left(run));
   add_wrapped(lines, parts, columns);

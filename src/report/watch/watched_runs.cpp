@@ -137,7 +137,9 @@ std::string WatchedRuns::describe(const Entry& entry) {
   }
   const WatchedRun& run = entry.follower->run();
   if (run.last().step == 0) return "begins";
-  std::string text = format("%4.0f %% done", 100 * run.share_done());
+  const double share = run.share_done();
+  std::string text =
+      share > 0 ? format("%4.0f %% done", 100 * share) : format("step %lld", static_cast<long long>(run.last().step));
   if (const double loss = run.recent().loss; std::isfinite(loss)) text += "  loss " + loss_text(loss);
   const double quiet = seconds_since(entry.changed);
   return quiet > kQuietSeconds ? text + "  quiet for " + clock_text(quiet) : text;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 
@@ -61,7 +62,7 @@ TEST_F(Watching, shows_steps_if_there_are_no_epochs_and_no_loss_if_none_is_known
   RunFollower follower(place / "run");
   follower.poll();
   const Lines lines = watch_screen("run", follower.run(), {80, 24, false, WatchPlot::kOff});
-  EXPECT_EQ(lines[1], "[........................] 0 %  step 2");
+  EXPECT_EQ(lines[1], "step 2");
   EXPECT_TRUE(lines[2].starts_with("loss not known  ")) << lines[2];
   EXPECT_EQ(lines[lines.size() - 2], "   center     mean     best   valid.     loss distance     step");
   EXPECT_EQ(lines.back(), "    50.00    51.00    52.00    49.00        -        0        2");
@@ -146,6 +147,12 @@ TEST_F(Watching, of_several_runs_has_a_line_for_each_and_follows_the_newest) {
   fs::last_write_time(file("next"), now + std::chrono::seconds(1));
   runs.poll();
   EXPECT_EQ(runs.newest(), "next");
+  step("next", 0, 1, 3);
+  runs.poll();
+  const Lines without_length = runs.table(10);
+  EXPECT_TRUE(std::ranges::any_of(without_length, [](const std::string& line) {
+    return line.find("next") != std::string::npos && line.find("step 3") != std::string::npos;
+  })) << without_length.back();
 }
 
 TEST_F(Watching, notices_a_run_that_was_resumed) {
