@@ -256,8 +256,9 @@ PlanRun plan_run_of(const RunRecord& record, const fs::path& metrics, const Patt
   RawRun raw = RawReading(metrics).read();
   drop_beginnings(raw.records);
   if (is_too_short(raw.records)) {
+    const std::string every = record.settings.contains("program") ? "every of eave.Run" : "--log-every";
     throw Error(ExitCode::kBadData, "metrics.jsonl has too few steps to plan with: train for 30 or more, and let " +
-                                        std::string("--log-every write 20 lines of each rank"));
+                                        every + " write 20 lines of each rank");
   }
   if (!(raw.samples > 0 && raw.steps > 0 && raw.parameters > 0))
     throw Error(ExitCode::kBadData, "metrics.jsonl has no samples or no parameters; give a run that trained");

@@ -253,6 +253,7 @@ TEST(SuggestProgram, refuses_what_no_advice_follows_from) {
   make_run(place, "new data", {.data_identity = "fedcba9876543210fedcba9876543210"});
   make_run(place, "one", {.ranks = 1});
   make_run(place, "short", {.steps = 5});
+  make_run(place, "short own", {.steps = 5, .settings = {{"program", "own.py"}}});
   make_run(place, "none", {.steps = 0});
   make_run(place, "diverged", {.failure = "training diverged: the loss is not finite"});
   place.write("nan/metrics.jsonl", place.read("a/metrics.jsonl") + "{\"type\":\"step\",\"rank\":0,\"step\":NaN}\n");
@@ -267,7 +268,9 @@ TEST(SuggestProgram, refuses_what_no_advice_follows_from) {
   expect("'old data' 'new data'", 64,
          "old data and new data trained on different data: other files, another part held out, or another vocabulary");
   expect("one", 64, "say how many ranks you could start, such as --ranks 4");
-  expect("short", 65, "short: metrics.jsonl has too few steps to plan with");
+  expect("short", 65,
+         "too few steps to plan with: train for 30 or more, and let --log-every write 20 lines of each rank");
+  expect("'short own'", 65, "let every of eave.Run write 20 lines of each rank");
   expect("none", 65, "none: metrics.jsonl has too few steps to plan with");
   expect("diverged", 65, "diverged: the run diverged (training diverged: the loss is not finite), and no other run");
   expect("nan", 65, "nan: metrics.jsonl line");
