@@ -57,12 +57,14 @@ std::string describe_end(const fs::path& run, RunState state) {
 std::string describe_remedy(const fs::path& run, RunState state) try {
   if (living_owner(run / kRunLock)) return "eave watch " + run.string() + " follows it";
   const std::map<std::string, std::string> config = config_of(run);
-  if (config.contains("python"))
-    return "start its program again: after averager.load(), eave.Run with resume=True goes on with it";
+  const bool has_diverged = state == RunState::kDiverged, is_of_python = config.contains("python");
+  if (has_diverged && (is_of_python || config.contains("program")))
+    return "train anew, with a smaller learning rate; in this directory with overwrite=" +
+           std::string(is_of_python ? "True" : "on");
+  if (is_of_python) return "start its program again: after averager.load(), eave.Run with resume=True goes on with it";
   if (config.contains("program"))
     return "start its program again: after eave_load, eave_run_open with resume=on goes on with it";
   const std::string newest = describe_checkpoint(run);
-  const bool has_diverged = state == RunState::kDiverged;
   if (newest.empty())
     return has_diverged ? "it has no checkpoint; train anew, with a smaller --lr"
                         : "it has no checkpoint; eave train with the same options and --overwrite begins it anew";

@@ -88,6 +88,10 @@ TEST(Checkpoints, of_a_run_without_an_end_are_named_where_its_model_or_summary_i
   const Ended diverged = expect_told(66, place.eave("summary diverged"),
                                      {"the run in diverged diverged, so it has no summary.json", "a smaller --lr"});
   EXPECT_FALSE(diverged.says("--resume")) << diverged.errors;
+  const std::string config = place.read("diverged/config.json");
+  place.write("diverged/config.json", config.substr(0, config.rfind('}')) + R"(,"program":"a.py","python":"3.11.7"})");
+  expect_told(66, place.eave("summary diverged"),
+              {"train anew, with a smaller learning rate; in this directory with overwrite=True"});
 }
 
 TEST(Checkpoints, of_a_run_with_other_settings_are_refused) {
