@@ -164,5 +164,15 @@ TEST(ProgramProcess, last_lines_leave_out_what_mpirun_says_of_any_failure) {
   EXPECT_EQ(last_lines("a\nb\nc\n", 2), (Words{"b", "c"}));
 }
 
+TEST(ProgramProcess, last_lines_leave_out_what_torchrun_says_of_any_failure) {
+  const std::string said =
+      "E1201 05:08:54.156000 16892 torch/distributed/elastic/multiprocessing/api.py:1002] failed (exitcode: 64) "
+      "local_rank: 0 (pid: 17379) of binary: env\nTraceback (most recent call last):\n  File \"torchrun\", line 8\n";
+  EXPECT_EQ(last_lines("Traceback (most recent call last):\neave.Error: why\n" + said, 12),
+            (Words{"Traceback (most recent call last):", "eave.Error: why"}));
+  EXPECT_EQ(last_lines(said, 12), Words{});
+  EXPECT_EQ(last_lines("[step 3] failed (exitcode: 1)\nb\n", 12), (Words{"[step 3] failed (exitcode: 1)", "b"}));
+}
+
 }  // namespace
 }  // namespace eave

@@ -98,6 +98,16 @@ bool is_of_mpirun(const std::string& line) {
   return std::ranges::any_of(kSentences, [&](const char* each) { return line.find(each) != std::string::npos; });
 }
 
+// The length of the output up to what torchrun says of ranks that failed. Their own output, which says why, comes
+// before.
+std::size_t length_before_torchrun(const std::string& text) {
+  constexpr const char *kLogger = "torch/distributed/elastic/multiprocessing/api.py:", *kError = "] failed (exitcode: ";
+  const std::size_t error = text.find(kError);
+  if (error == std::string::npos) return text.size();
+  const std::size_t before = text.rfind('\n', error), begin = before == std::string::npos ? 0 : before + 1;
+  return text.substr(begin, error - begin).find(kLogger) == std::string::npos ? text.size() : begin;
+}
+
 }  // namespace
 
 ProcessEnd run_logged(const std::vector<std::string>& words, const std::vector<const char*>& environment,
@@ -135,7 +145,7 @@ std::vector<std::string> last_lines(const std::string& text, std::size_t most) {
     paragraph.clear();
     is_noise = false;
   };
-  std::istringstream lines(text);
+  std::istringstream lines(text.substr(0, length_before_torchrun(text)));
   for (std::string line; std::getline(lines, line);) {
     if (const std::optional<std::string> before = before_rule(line)) {
       if (!before->empty()) paragraph.push_back(*before);
