@@ -295,7 +295,15 @@ TEST(CommandLine, tells_paths_from_options_and_their_values) {
   const auto first = read_first_path(sample(), {"a", "--flip", "--name", "rows"}, "DIR", "no DIR");
   EXPECT_EQ(first.paths, Paths{"a"});
   EXPECT_TRUE(first.values.flag("flip"));
-  EXPECT_EQ(refusal_by([] { read_first_path(sample(), {"--flip", "a"}, "DIR", "no DIR"); }), "64 no DIR");
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--flip", "a", "--name", "rows"},
+                                                {"--name", "rows", "--flip", "on", "a"},
+                                                {"--flip", "--name", "rows", "--", "a"}}) {
+    const auto [path, given] = read_first_path(sample(), words, "DIR", "no DIR");
+    EXPECT_EQ(path, Paths{"a"});
+    EXPECT_TRUE(given.flag("flip"));
+    EXPECT_EQ(given.text("name"), "rows");
+  }
+  EXPECT_EQ(refusal_by([] { read_first_path(sample(), {"--flip", "--name", "rows"}, "DIR", "no DIR"); }), "64 no DIR");
 }
 
 }  // namespace

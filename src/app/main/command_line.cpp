@@ -301,16 +301,12 @@ std::map<std::string, std::string> CommandLine::config_in_force(const OptionValu
 
 namespace {
 
-// The place of the "--" that ends the options, or words.size(). After an option that needs a value it is that value.
-std::size_t end_of_options(const CommandLine& line, const std::vector<std::string>& words) {
-  const OptionValues declared = line.declared();
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == kEndOfOptions) return i;
-    const std::string name = words[i].starts_with("--") ? words[i].substr(2) : "";
-    const auto option = declared.entries().find(name);
-    if (option != declared.entries().end() && !may_stand_alone(option->second.spec)) ++i;
-  }
-  return words.size();
+// Whether the word behind this one is its value: that of an option, or on or off of a flag.
+bool takes_next(const OptionValues& declared, const std::vector<std::string>& words, std::size_t place) {
+  const std::string name = words[place].starts_with("--") ? words[place].substr(2) : "";
+  const auto option = declared.entries().find(name);
+  if (option == declared.entries().end() || place + 1 == words.size()) return false;
+  return !may_stand_alone(option->second.spec) || words[place + 1] == "on" || words[place + 1] == "off";
 }
 
 }  // namespace
@@ -336,17 +332,23 @@ PathsAndValues read_paths(const CommandLine& line, const std::vector<std::string
 
 PathsAndValues read_first_path(const CommandLine& line, const std::vector<std::string>& words, const std::string& what,
                                const std::string& missing) {
-  const auto end = words.begin() + static_cast<std::ptrdiff_t>(end_of_options(line, words));
-  std::vector<std::string> options(words.begin(), end), operands(end == words.end() ? end : end + 1, words.end());
-  if (!options.empty() && !options.front().starts_with("-")) {
-    operands.insert(operands.begin(), options.front());
-    options.erase(options.begin());
+  const OptionValues declared = line.declared();
+  std::vector<std::string> options, operands;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == kEndOfOptions) {
+      operands.insert(operands.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+      break;
+    }
+    (words[i].starts_with("-") ? options : operands).push_back(words[i]);
+    if (takes_next(declared, words, i)) options.push_back(words[++i]);
   }
   if (operands.empty()) throw Error(ExitCode::kUsage, missing);
+  PathsAndValues found{{}, line.parse(options)};
   if (operands.size() > 1)
     throw Error(ExitCode::kUsage,
                 "unexpected word '" + operands[1] + "' after " + operands[0] + "; expected one " + what);
-  return {{path_of_word(operands[0], what)}, line.parse(options)};
+  found.paths.emplace_back(path_of_word(operands[0], what));
+  return found;
 }
 
 }  // namespace eave

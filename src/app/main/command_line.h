@@ -147,7 +147,7 @@ struct PathsAndValues {
 PathsAndValues read_paths(const CommandLine& line, const std::vector<std::string>& words, const std::string& what,
                           const std::string& missing);
 
-// The same for one path, which stands before all options; these may be flags.
+// The same for one path; options may be flags.
 PathsAndValues read_first_path(const CommandLine& line, const std::vector<std::string>& words, const std::string& what,
                                const std::string& missing);
 
