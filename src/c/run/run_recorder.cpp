@@ -46,6 +46,21 @@ void require_score(const Metric& metric, const char* what, const char* whose, do
                                       "; expected a share from 0 to 1");
 }
 
+// A mean of shares may lie beyond 0 or 1 by its rounding, and perhaps is known only after days of training. Readers
+// allow as much (src/report/FORMATS.md).
+double without_rounding(const Metric& metric, double value) {
+  constexpr double kRoundingOfShares = 1e-6;
+  const double share = std::clamp(value, 0.0, 1.0);
+  return is_accuracy(metric) && std::abs(value - share) <= kRoundingOfShares ? share : value;
+}
+
+ModelScores without_rounding(const Metric& metric, ModelScores scores) {
+  scores.test.accuracy = without_rounding(metric, scores.test.accuracy);
+  for (std::optional<ModelScore>* each : {&scores.validation, &scores.mean, &scores.own})
+    if (*each) (*each)->accuracy = without_rounding(metric, (*each)->accuracy);
+  return scores;
+}
+
 }  // namespace
 
 struct RunRecorder::Files {
@@ -257,7 +272,8 @@ void RunRecorder::require_scores(const ModelScores& scores, int rank) const {
   if (scores.mean) require_score(settings_.metric, "test ", " of the mean of the workers", scores.mean->accuracy);
 }
 
-void RunRecorder::evaluate(Transport& transport, const ModelScores& scores) {
+void RunRecorder::evaluate(Transport& transport, const ModelScores& told) {
+  const ModelScores scores = without_rounding(settings_.metric, told);
   agree(transport, [&] {
     require_averager();
     if (!distance_)

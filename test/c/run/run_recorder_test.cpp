@@ -93,6 +93,23 @@ TEST(RunRecorder, records_a_loss_that_no_reader_takes_as_not_known) {
   EXPECT_TRUE(std::isnan(run.steps[0].loss));
 }
 
+// The mean of float32 shares may be 1.0000001.
+TEST(RunRecorder, takes_the_rounding_of_an_accuracy_off) {
+  const TemporaryDirectory place;
+  on_ranks({"loopback", 1}, [&](Transport& transport) {
+    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
+    RunRecorder run(transport, rank.averager(), path_in(place), "");
+    rank.step();
+    rank.consensus();
+    run.evaluate(transport, {{1, 1.00000012}, ModelScore{1, -1e-17}, {}, {}});
+    run.close(transport);
+    rank.averager().finish();
+  });
+  const RunRecord run = read_run(path_in(place));
+  EXPECT_EQ(run.summary->evaluation.center.accuracy, 1);
+  EXPECT_EQ(run.evaluations.at(0).record.validation->accuracy, 0);
+}
+
 TEST(RunRecorder, counts_the_exchanges_with_an_asynchronous_center) {
   const TemporaryDirectory place;
   record_job(path_in(place), {2, "communicator=easgd-async async-order=round-robin tau=2 lr=0.1 steps=8"},
@@ -264,7 +281,7 @@ TEST(RunRecorder, refuses_scores_that_no_consensus_can_have) {
   EXPECT_NE(
       refusal(b, "metric=perplexity\nbetter=lower", evaluate(INFINITY)).find("the test perplexity of the consensus"),
       std::string::npos);
-  EXPECT_EQ(refusal(d, "", evaluate(1.0000001)), "evaluate: test accuracy is 1.0000001; expected a share from 0 to 1");
+  EXPECT_EQ(refusal(d, "", evaluate(1.00001)), "evaluate: test accuracy is 1.00001; expected a share from 0 to 1");
   EXPECT_EQ(refusal(e, "metric=bleu", evaluate(1e300)),
             "training diverged: the test bleu of the consensus is 1e+300, and a run records at most 1e+39; try a "
             "smaller learning rate, or warm-up");
