@@ -173,8 +173,17 @@ void RunRecorder::write_header(Transport& transport) {
   });
 }
 
+// Epochs and samples per second would be wrong by a factor that nobody sees.
+void RunRecorder::warn_of_guessed_samples() {
+  if (!files_ || settings_.train_samples == 0 || std::exchange(has_warned_, true)) return;
+  warn(
+      "this run has no batch, so each step counts as one sample of each rank, and its epochs and samples per second "
+      "are too small; open it with batch, the samples of a rank in a step");
+}
+
 void RunRecorder::before_step(const Step& step, CountedSamples counted) {
   records_->before_step(step, counted);
+  if (counted == CountedSamples::kEven && settings_.batch == 0) warn_of_guessed_samples();
   distance_.reset();
   is_evaluated_ = false;
   if (!files_ || std::chrono::steady_clock::now() - files_->written < kUntold) return;

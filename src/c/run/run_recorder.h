@@ -77,6 +77,7 @@ class RunRecorder final : public StepObserver {
   RunSummary summary_of(const std::vector<RankReport>& reports) const;
   void drop_files();
   void require_averager() const;
+  void warn_of_guessed_samples();
   std::int64_t repaired() const { return repaired_before_ + averager_->repaired(); }
 
   Averager* averager_;
@@ -85,6 +86,7 @@ class RunRecorder final : public StepObserver {
   std::optional<double> distance_;    // at the last consensus, if no step has followed
   std::int64_t repaired_before_ = 0;  // times that replicas were, without those that the averager counts
   bool is_evaluated_ = false;         // an evaluation has followed the last step
+  bool has_warned_ = false;           // that samples are guessed
   std::optional<EvaluationRecord> evaluation_;
   std::mutex files_mutex_;  // held by fail_elsewhere, and while files_ goes
   std::unique_ptr<Files> files_;

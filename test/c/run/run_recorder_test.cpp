@@ -75,41 +75,6 @@ TEST(RunRecorder, records_the_rate_at_which_the_optimizer_took_the_step) {
   EXPECT_NE(metrics.find("\"learning_rate\":0.05,"), std::string::npos) << metrics;
 }
 
-// Readers refuse numbers beyond 1e39, and null stands for a loss that is not known.
-TEST(RunRecorder, records_a_loss_that_no_reader_takes_as_not_known) {
-  const TemporaryDirectory place;
-  record_job(path_in(place), {}, [&](RecordedRank& rank) {
-    rank.step();
-    rank.run().set_loss(1e300);
-    rank.evaluate({{-1e300, 0.5}, ModelScore{1e39, 0.5}, {}, {}});
-    rank.end();
-  });
-  const RunRecord run = read_run(path_in(place));
-  EXPECT_EQ(run.end, RunEnd::kFinished);
-  ASSERT_EQ(run.evaluations.size(), 1u);
-  EXPECT_TRUE(std::isnan(run.evaluations[0].record.center.loss));
-  EXPECT_EQ(run.evaluations[0].record.validation->loss, 1e39);
-  ASSERT_EQ(run.steps.size(), 1u);
-  EXPECT_TRUE(std::isnan(run.steps[0].loss));
-}
-
-// The mean of float32 shares may be 1.0000001.
-TEST(RunRecorder, takes_the_rounding_of_an_accuracy_off) {
-  const TemporaryDirectory place;
-  on_ranks({"loopback", 1}, [&](Transport& transport) {
-    RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), "");
-    rank.step();
-    rank.consensus();
-    run.evaluate(transport, {{1, 1.00000012}, ModelScore{1, -1e-17}, {}, {}});
-    run.close(transport);
-    rank.averager().finish();
-  });
-  const RunRecord run = read_run(path_in(place));
-  EXPECT_EQ(run.summary->evaluation.center.accuracy, 1);
-  EXPECT_EQ(run.evaluations.at(0).record.validation->accuracy, 0);
-}
-
 TEST(RunRecorder, counts_the_exchanges_with_an_asynchronous_center) {
   const TemporaryDirectory place;
   record_job(path_in(place), {2, "communicator=easgd-async async-order=round-robin tau=2 lr=0.1 steps=8"},
