@@ -90,6 +90,36 @@ def load_from_files_of_ranks(training, folder, number):
     training.averager.load_state_dict(saved["averager"])
 
 
+def backwards(parameters, **settings):
+    return torch.optim.AdamW(list(parameters)[::-1], **settings)
+
+
+def refuse_other_models(folder):
+    """Models and optimizers that take the averaged values, but not the rest. Afterwards the averager is of no use."""
+    for name, shape, words in (("extra", 2, "its 'extra' is missing, this model's is of shape (2,)"),
+                               ("running_mean", 9, "its '1.running_mean' is of shape (8,), this model's is of shape (9,)")):
+        training = Training(METHODS[0])
+        (training.model[1] if name == "running_mean" else training.model).register_buffer(name, torch.zeros(shape))
+        refused(words, lambda: training.averager.load(folder / "allreduce"), code=78)
+        refused("close() this Averager and make a new one", training.averager.state_dict)
+        training.averager.close()
+    training = Training(("allreduce", (backwards, ADAM[1]), {}))
+    refused("parameter 0 in group 0 of its optimizer is '0.weight', here '3.bias'",
+            lambda: training.averager.load(folder / "allreduce"), code=78)
+    training.averager.close()
+
+
+def refuse_other_places(folder):
+    """A job that finds no checkpoint begins anew."""
+    training = Training(METHODS[0])
+    for place in ("checkpoint", f"checkpoint/step-{SAVED:06}"):
+        refused(f"given to save(): '{folder / 'allreduce'}'", lambda: training.averager.load(folder / "allreduce" / place))
+    refused("load: run_dir='x\\x00y'; expected a path", lambda: training.averager.load("x\0y"))
+    training.run(1)
+    refused("save: run_dir='x\\x00y'; expected a path", lambda: training.averager.save("x\0y"))
+    training.averager.close()
+
+
 def resumed(folder):
     for number, method in enumerate(METHODS):
         training = Training(method, seed=7)
@@ -111,6 +141,8 @@ def resumed(folder):
     anew.averager.close()
     training = Training(METHODS[1])
     refused("expected tensors, numbers, text", lambda: training.averager.save(folder, extra=object()))
+    refuse_other_models(folder)
+    refuse_other_places(folder)
     refused("tau=4", lambda: Training(("easgd", NESTEROV, {"tau": 5})).averager.load(folder / "easgd"), code=78)
     print("resumed", flush=True)
     if eave.rank() == 0:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import TYPE_CHECKING, Any, Iterable, Mapping
 
 from .._error import CONFIGURATION, Error
 
@@ -15,10 +15,21 @@ _ANOTHER = ("the model has the values of the checkpoint now: make model, optimiz
             "was saved")
 
 
+def _plain(name: str) -> str:
+    """The name that a parameter has without torch.compile and DDP."""
+    return name.replace("_orig_mod.", "").removeprefix("module.")
+
+
 def list_parameters(trained: Trained) -> list[str]:
-    """A line for each averaged parameter, in the order of their values. Names are those without torch.compile and DDP."""
-    return [f"'{name.replace('_orig_mod.', '').removeprefix('module.')}' of shape {tuple(each.shape)}, "
-            f"{str(each.dtype).removeprefix('torch.')}" for name, each in trained]
+    """A line for each averaged parameter, in the order of their values."""
+    return [f"'{_plain(name)}' of shape {tuple(each.shape)}, {str(each.dtype).removeprefix('torch.')}"
+            for name, each in trained]
+
+
+def list_groups(optimizer: torch.optim.Optimizer, trained: Trained) -> list[list[str]]:
+    """The names of the parameters in each of the optimizer's groups. The optimizer's state is in their order."""
+    names = {id(each): f"'{_plain(name)}'" for name, each in trained}
+    return [[names.get(id(each), "a frozen one") for each in group["params"]] for group in optimizer.param_groups]
 
 
 def refuse_other_parameters(call: str, content: Mapping[str, Any], trained: Trained, layouts: list[str]) -> None:
@@ -36,9 +47,20 @@ def refuse_other_parameters(call: str, content: Mapping[str, Any], trained: Trai
             raise _refusal(call, f"its parameter {parameter}, is {theirs} in memory, this model's {mine}")
 
 
-def refuse_other_optimizer(content: Mapping[str, Any], optimizer: torch.optim.Optimizer) -> None:
-    """Raises an Error with code 78 if a checkpoint is of an optimizer of another class, or has other numbers of parameters
-    in its groups."""
+def refuse_other_values(saved: Mapping[str, Any], model: torch.nn.Module, beside: Iterable[str]) -> None:
+    """Raises an Error with code 78 if a checkpoint has other values `beside` the averaged ones than the model, such as the
+    buffers of another layer."""
+    own = model.state_dict()
+    for name in sorted({*saved, *beside}):
+        theirs, mine = (f"of shape {tuple(getattr(values[name], 'shape', ()))}" if name in values else "missing"
+                        for values in (saved, own))
+        if theirs != mine:
+            raise _refusal("load", f"its '{name}' is {theirs}, this model's is {mine}")
+
+
+def refuse_other_optimizer(content: Mapping[str, Any], optimizer: torch.optim.Optimizer, trained: Trained) -> None:
+    """Raises an Error with code 78 if a checkpoint is of an optimizer of another class, or has other parameters in its
+    groups, or in another order. The checkpoint of an older version has no names of them."""
     theirs, mine = content.get("optimizer_class"), type(optimizer).__name__
     if theirs and theirs != mine:
         raise _refusal("load", f"its optimizer is {theirs}, this one is {mine}")
@@ -46,6 +68,10 @@ def refuse_other_optimizer(content: Mapping[str, Any], optimizer: torch.optim.Op
                            for groups in (content["optimizer"]["param_groups"], optimizer.param_groups))
     if of_checkpoint != here:
         raise _refusal("load", f"its optimizer has groups of {of_checkpoint} parameters, this one of {here}")
+    for group, (saved, own) in enumerate(zip(content.get("groups", []), list_groups(optimizer, trained))):
+        for place, (name, its) in enumerate(zip(saved, own)):
+            if name != its:
+                raise _refusal("load", f"parameter {place} in group {group} of its optimizer is {name}, here {its}")
 
 
 def _refusal(call: str, difference: str) -> Error:

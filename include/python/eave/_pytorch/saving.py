@@ -4,15 +4,17 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import pathlib
 from typing import TYPE_CHECKING, Any, Iterator, Mapping, Optional, Sequence, Union
 
 from .._error import USAGE, Error
 from .._library import job
 from .._method import Method
-from .._ranks import rank
+from .._ranks import rank, text_of_first_rank
 from .agreement import refuse_together
 from .plain import bytes_of, content_of, require_readable, with_plain_numbers
-from .saved_facts import list_parameters, refuse_other_optimizer, refuse_other_parameters
+from .saved_facts import (list_groups, list_parameters, refuse_other_optimizer, refuse_other_parameters,
+                          refuse_other_values)
 
 if TYPE_CHECKING:
     import torch
@@ -79,9 +81,28 @@ def _tensor_in(state: Any) -> torch.Tensor:
     return tensor.cpu().contiguous()
 
 
-def _checkpoints_in(run_dir: Union[str, os.PathLike[str]]) -> str:
+def _checkpoints_in(call: str, run_dir: Union[str, os.PathLike[str]]) -> str:
     """The directory of a run's checkpoints."""
-    return os.path.join(os.fspath(run_dir), "checkpoint")
+    try:
+        path = os.fsdecode(run_dir)
+    except TypeError:
+        path = "\0"
+    if "\0" in path:  # the library would take what comes before it
+        raise Error(USAGE, f"{call}: run_dir={str(run_dir)[:40]!r}; expected a path")
+    return os.path.join(path, "checkpoint")
+
+
+def _refuse_inner_folder(given: pathlib.Path) -> None:
+    """Collective, if load() has found no checkpoint. Raises an Error if it was given the directory of a run's checkpoints, or
+    one of these, in place of the run's: the job would begin anew."""
+    above = ""
+    with contextlib.suppress(OSError):
+        for pattern, folder in ("step-*/manifest.json", ".."), ("manifest.json", "../.."):
+            if rank() == 0 and any(given.glob(pattern)):
+                above = folder
+    if above := text_of_first_rank(above):
+        raise Error(USAGE, f"load: {os.fspath(given)!r} is where save() keeps its checkpoints; expected the run_dir that was "
+                           f"given to save(): {os.path.normpath(given / above)!r}", is_shared=True)
 
 
 class _Beside:
@@ -91,12 +112,15 @@ class _Beside:
     def __init__(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, values: torch.Tensor) -> None:
         self._model, self._optimizer, self._values = model, optimizer, values
 
+    def values_of_model(self) -> dict[str, Any]:
+        import torch
+        return {name: each for name, each in self._model.state_dict().items()
+                if not (isinstance(each, torch.Tensor) and self._holds(each))}
+
     def take(self) -> dict[str, Any]:
         import torch
-        own = {name: each for name, each in self._model.state_dict().items()
-               if not (isinstance(each, torch.Tensor) and self._holds(each))}
         device = self._values.device
-        return {"model": own, "optimizer": self._optimizer.state_dict(), "random": torch.get_rng_state(),
+        return {"model": self.values_of_model(), "optimizer": self._optimizer.state_dict(), "random": torch.get_rng_state(),
                 "random_cuda": torch.cuda.get_rng_state(device) if device.type == "cuda" else None}
 
     def _holds(self, tensor: torch.Tensor) -> bool:
@@ -106,13 +130,7 @@ class _Beside:
 
     def restore(self, content: dict[str, Any], former: int) -> None:
         import torch
-        result = self._model.load_state_dict(content["model"], strict=False)
-        state = self._model.state_dict()
-        missing = [name for name in result.missing_keys
-                   if not (isinstance(state[name], torch.Tensor) and self._holds(state[name])) and state[name].numel()]
-        if missing or result.unexpected_keys:
-            raise Error(USAGE, f"load: the checkpoint's model is another one; it has no {missing[:3]} of this model's, and "
-                               f"{result.unexpected_keys[:3]} that this one has not")
+        self._model.load_state_dict(content["model"], strict=False)
         optimizer = content["optimizer"]
         self._optimizer.load_state_dict({**optimizer, "state": {}} if former == NOBODY else optimizer)
         if former != rank():
@@ -176,12 +194,14 @@ class SavedMethod(Method):
         self._refuse_saving("save")
         if not isinstance(keep, int) or keep < 1:
             raise Error(USAGE, f"save: keep={keep!r}; expected a whole number from 1 up")
+        directory = _checkpoints_in("save", run_dir)
         with self._read_to_save("save"):
             beside = with_plain_numbers(_Beside(self._model, self._optimizer, self._vector.values).take())
             extra = with_plain_numbers(extra)
             refuse_together(lambda: require_readable(extra=extra, model=beside["model"], optimizer=beside["optimizer"]))
-            content = {**beside, **self._describe(), "extra": extra, "optimizer_class": type(self._optimizer).__name__}
-            _States(self).save(_checkpoints_in(run_dir), bytes_of(content), keep)
+            content = {**beside, **self._describe(), "extra": extra, "optimizer_class": type(self._optimizer).__name__,
+                       "groups": list_groups(self._optimizer, self._vector.trained)}
+            _States(self).save(directory, bytes_of(content), keep)
         self._keep_place()
 
     def load(self, run_dir: Union[str, os.PathLike[str]]) -> Optional[dict[str, Any]]:
@@ -189,10 +209,12 @@ class SavedMethod(Method):
         None and does nothing if there is none. The number of ranks may differ from the one that saved: then a rank that
         was not there gets rank 0's `extra`."""
         self._read_to_load("load")
+        directory = _checkpoints_in("load", run_dir)
         if os.path.isfile(run_dir):
             raise Error(USAGE, f"load: {os.fspath(run_dir)!r} is a file; expected the run_dir that was given to save()")
-        former, saved = _States(self).load(_checkpoints_in(run_dir))
+        former, saved = _States(self).load(directory)
         if former == NO_CHECKPOINT:
+            _refuse_inner_folder(pathlib.Path(directory).parent)
             return None
         content: dict[str, Any] = content_of(saved)
         self._refuse_other("load", content)
@@ -211,7 +233,9 @@ class SavedMethod(Method):
         self._is_torn = True
         refuse_other_parameters(call, content, self._vector.trained, self._vector.layouts)
         if "optimizer" in content:
-            refuse_other_optimizer(content, self._optimizer)
+            beside = _Beside(self._model, self._optimizer, self._vector.values).values_of_model()
+            refuse_other_values(content["model"], self._model, beside)
+            refuse_other_optimizer(content, self._optimizer, self._vector.trained)
         self._is_torn = False
 
     def _refuse_saving(self, call: str) -> None:
