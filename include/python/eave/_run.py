@@ -210,7 +210,9 @@ def _directory(run_dir: Union[str, "os.PathLike[str]", None]) -> str:
         named = os.fsdecode(run_dir) if run_dir is not None else ""
         named.encode()
     except (TypeError, UnicodeEncodeError):
-        raise Error(USAGE, f"eave.Run: run_dir={ascii(str(run_dir)[:40])[1:-1]}; expected a path in UTF-8") from None
+        named = "\0"
+    if "\0" in named:  # the library would take what comes before it
+        raise Error(USAGE, f"eave.Run: run_dir={ascii(str(run_dir)[:40])[1:-1]}; expected a path in UTF-8")
     given = directory_of_run(named)
     try:
         whole = os.path.abspath(given) if given and rank() == 0 else given
@@ -249,6 +251,8 @@ def _line(name: str, value: Any) -> str:
     except UnicodeEncodeError:
         raise Error(USAGE, f"eave.Run: {ascii(line)[1:-1][:80]}: expected text that UTF-8 can hold, without halves of a "
                            "surrogate pair") from None
+    if "\0" in line:  # the library would read no further
+        raise Error(USAGE, f"eave.Run: {ascii(line)[1:-1][:80]}: expected text without a zero byte")
     return line
 
 
