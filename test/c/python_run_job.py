@@ -149,7 +149,7 @@ def fail_in_lines(directory):
 
 
 def leave(directory):
-    """Ends all further averagers of this job too."""
+    """Ends all further averagers of this job too. The save after the block belongs to the run."""
     model = torch.nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     with eave.Averager(model, optimizer) as averager:
@@ -164,6 +164,7 @@ def leave(directory):
             sys.exit("no rank has left")
         except eave.Leaving:
             refuse(lambda: run.step(loss=1.0), 64, "this run is closed")
+            averager.save(directory)
 
 
 def change_folder(directory):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, ContextManager, Optional, TypeV
 from . import _exit_hooks
 from ._caller import Line, at, find_line
 from ._error import CONFIGURATION, USAGE, Error, in_words_of_python
-from ._leaving import is_leaving
+from ._leaving import LEFT, is_leaving
 from ._library import WANTS_LOSS, Spent, call, job
 from ._program import refuse_further_steps
 from ._ranks import rank, start
@@ -35,6 +35,7 @@ class Method:
         start()
         self._why_closed = ""
         self._is_recorded = False  # by an open Run
+        self._left_run: Optional[ctypes.c_void_p] = None  # of a Run that all ranks left on request: save() still records
         self._began: Optional[Line] = None  # where the step that is under way began
         self._stage = _BETWEEN_STEPS
         self._rate = 0.0  # learning rate of the step under way
@@ -188,10 +189,17 @@ class Method:
     def close(self) -> None:
         """Collective. Ends the method on all ranks. Each rank keeps its own parameters; see consensus."""
         if self._handle:
+            self._end_left_run()
             self._last_facts = self._facts()
             handle, self._handle = self._handle, None
             call("close", handle)
             job.open -= 1
+
+    def _end_left_run(self) -> None:
+        """Not collective."""
+        run, self._left_run = self._left_run, None
+        if run:
+            call("run_fail", run, LEFT, b"")
 
     def _facts_of_run(self) -> dict[str, Any]:
         """The facts that a Run records of the model and the optimizer, besides the options."""
@@ -221,6 +229,7 @@ class Method:
             except Exception:
                 pass  # the exception that left the block says more
             return
+        self._end_left_run()
         self._last_facts = self._facts()
         job.library.eave_abandon(self._handle)
         self._handle, self._why_closed = None, f", since {kind.__name__} left its block"

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Callable, Iterator, Mapping, Optional, Union
 
 from ._error import USAGE, Error
-from ._leaving import LEFT, is_leaving
+from ._leaving import is_leaving
 from ._library import call, job
 from ._method import Method, number_in
 from ._program import (batch_of_run, directory_of_run, note_run, planned_steps, refuse_second_run, require_planned_length,
@@ -82,6 +82,7 @@ class Run:
         settings = {**_beside(facts, _settings_of(config)), **settings_of_run(), **facts}
         lines = "\n".join(_line(name, value) for name, value in sorted(settings.items()))
         was_broken = job.is_broken
+        averager._end_left_run()
         try:
             call("run_open", self._directory.encode(), lines.encode(), averager._handle, ctypes.byref(self._handle))
         except Error as error:
@@ -169,13 +170,15 @@ class Run:
             self._end_recording()
 
     def _fail(self, exception: BaseException) -> None:
-        """Not collective. Records that this exception has ended the run. A run that leaves on request has not failed."""
+        """Not collective. Records that this exception has ended the run. A run that leaves on request has not failed, and
+        goes on from the save that may follow: the averager ends it."""
         if not self._handle:
             return
         handle, self._handle = self._handle, None
         self._end_recording()
         if isinstance(exception, SystemExit) and is_leaving():
-            return call("run_fail", handle, LEFT, b"")
+            self._averager._left_run = handle
+            return
         code = exception.code if isinstance(exception, Error) else 1
         call("run_fail", handle, code, _why(exception).encode(errors="backslashreplace"))
 

@@ -29,7 +29,7 @@ void refuse_loss(const OutputFolder& folder, const RunSettings& settings, const 
   if (former && former->progress.samples == 0)
     refuse(
         "the averager goes on from a state that was saved while no run was recorded, so the run in the directory "
-        "cannot go on; give another directory");
+        "cannot go on; give another directory. Later save while the run is open");
   if (!former && holds_checkpoints(folder))
     refuse(
         "resume=on, but the averager has loaded no checkpoint; load it before the run is opened, or give "
