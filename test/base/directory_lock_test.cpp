@@ -120,10 +120,27 @@ TEST_F(Locks, of_a_process_whose_number_is_another_ones_by_now_are_taken_over) {
 
 TEST_F(Locks, of_another_host_count_for_a_minute_after_they_were_touched) {
   const LockOwner owner{"elsewhere", "another-boot", 17, 4711, ::time(nullptr) - 600};
-  leave(owner, 50);
-  EXPECT_TRUE(says(refusal(), "host elsewhere, pid 17, for 10 min"));
   leave(owner, 61);
   EXPECT_EQ(take()->former()->host, "elsewhere");
+  leave(owner, 58);
+  std::string told;
+  const DirectoryLock lock(directory_.path(), "run.lock", "--run-dir here", std::chrono::seconds(0),
+                           [&](const std::string& text) { told = text; });
+  EXPECT_EQ(lock.former()->host, "elsewhere") << "it was not touched meanwhile";
+  EXPECT_TRUE(
+      says(told, "--run-dir here: the lock of a run on another machine is in it (host elsewhere, pid 17, for "));
+}
+
+TEST_F(Locks, of_another_host_are_refused_when_they_are_touched) {
+  const LockOwner owner{"elsewhere", "another-boot", 17, 4711, ::time(nullptr) - 600};
+  leave(owner, 0);
+  const OtherProcess touching([&] {
+    if (::fork() > 0) return;
+    ::usleep(1500000);
+    leave(owner, -1);
+    ::_exit(0);
+  });
+  EXPECT_TRUE(says(refusal(), "another run is in it (host elsewhere, pid 17, for 10 min"));
 }
 
 TEST_F(Locks, tell_readers_whether_their_owner_lives) {

@@ -121,7 +121,7 @@ std::unique_ptr<DirectoryLock> lock_output(const OptionValues& own) {
   const std::string what = "--output " + path.string();
   refuse_foreign(path);
   make_named_directory(path, what);
-  auto lock = std::make_unique<DirectoryLock>(path, lock_name(own), what);
+  auto lock = std::make_unique<DirectoryLock>(path, lock_name(own), what, DirectoryLock::kPatience, print_warning);
   if (lock->former()) {
     print_warning(what + ": took over the lock of a comparison that ended without freeing it (" +
                   lock->former()->describe() + ")");

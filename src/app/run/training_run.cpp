@@ -256,7 +256,9 @@ class TrainingRun {
     if (lock_) eave::require_same_directory(*lock_, "--run-dir " + values_.text("run-dir"));
   }
 
-  void lock() { lock_.emplace(folder(), kRunLock, "--run-dir " + values_.text("run-dir")); }
+  void lock() {
+    lock_.emplace(folder(), kRunLock, "--run-dir " + values_.text("run-dir"), DirectoryLock::kPatience, print_warning);
+  }
 
   // Locks a directory that had no run. Another run may have begun there since, and even ended. This run has read
   // nothing of it, so it may not replace it.

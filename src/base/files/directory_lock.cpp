@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <ctime>
 #include <thread>
+#include <utility>
 
 #include "base/files/file_errors.h"
 #include "base/files/input_file.h"
@@ -33,6 +34,11 @@ std::string describe_refusal(const std::optional<LockOwner>& owner) {
   return "another run " +
          (owner ? "is in it (" + owner->describe() + ")" : std::string("that has just begun is in it")) +
          "; wait for its end, or choose another directory";
+}
+
+std::string describe_silence(const LockOwner& owner) {
+  return "the lock of a run on another machine is in it (" + owner.describe() +
+         "); this run begins if that one gives no sign of life for 60 s";
 }
 
 LockOwner this_process() {
@@ -68,12 +74,6 @@ double seconds_since_touched(const OutputPath& path, int descriptor) {
   const bool is_known = now.is_open() && ::fstat(now.number(), &ours) == 0 && ::fstat(descriptor, &theirs) == 0;
   if (now.is_open()) remove_output(beside);
   return is_known ? std::difftime(ours.st_mtime, theirs.st_mtime) : 0;
-}
-
-// Whether the owner is alive, if its flock is not held or cannot be seen from this host.
-bool is_alive(const LockOwner& owner, const OutputPath& path, int descriptor) {
-  if (owner.machine != machine_name()) return seconds_since_touched(path, descriptor) < kDeadAfterSeconds;
-  return start_of_process(owner.pid) == owner.started;
 }
 
 // Nothing if the file is no text of a lock, of another user, or was just removed.
@@ -136,6 +136,30 @@ std::optional<LockOwner> dead_owner(const std::filesystem::path& lock) {
   return is_dead ? owner : std::nullopt;
 }
 
+// Watches the lock of an owner on another machine, which touches the file while it lives.
+class DirectoryLock::Silence {
+ public:
+  // How long it has not been touched: by the file's time, which may lie in the future, or since this object has seen
+  // it.
+  double seconds(const OutputPath& path, int descriptor) {
+    struct stat status {};
+    if (::fstat(descriptor, &status) != 0) return 0;
+    const auto now = std::chrono::steady_clock::now();
+    const std::pair time(status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+    if (time_ && *time_ != time) is_broken_ = true;
+    if (time_ != time) since_ = now;
+    time_ = time;
+    return std::max(std::chrono::duration<double>(now - since_).count(), seconds_since_touched(path, descriptor));
+  }
+  void end() { is_broken_ = true; }
+  bool may_last() const { return time_ && !is_broken_; }
+
+ private:
+  std::optional<std::pair<time_t, long>> time_;
+  std::chrono::steady_clock::time_point since_;
+  bool is_broken_ = false;
+};
+
 class DirectoryLock::Touching {
  public:
   explicit Touching(int descriptor) {
@@ -167,12 +191,16 @@ class DirectoryLock::File {
 };
 
 DirectoryLock::DirectoryLock(const OutputFolder& directory, const std::string& name, const std::string& what,
-                             std::chrono::seconds patience)
+                             std::chrono::seconds patience, const Tell& tell)
     : path_(directory / name), text_(text_of(this_process())) {
   const auto end = std::chrono::steady_clock::now() + patience;
-  while (!take(what)) {
-    if (std::chrono::steady_clock::now() > end) refuse(what, describe_refusal(former_));
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  Silence silence;
+  bool is_told = !tell;
+  while (!take(what, silence)) {
+    const bool is_late = std::chrono::steady_clock::now() > end;
+    if (is_late && !silence.may_last()) refuse(what, describe_refusal(former_));
+    if (is_late && !std::exchange(is_told, true)) tell(what + ": " + describe_silence(*former_));
+    std::this_thread::sleep_for(std::chrono::milliseconds(is_late ? 200 : 20));
   }
   folder_ = open_folder(directory, O_PATH);
   write_owner(file_->number(), text_, what);
@@ -181,16 +209,19 @@ DirectoryLock::DirectoryLock(const OutputFolder& directory, const std::string& n
 
 // An owner removes its file when it ends. If this process opened the file before that, its lock is on a removed file,
 // and it tries again.
-bool DirectoryLock::take(const std::string& what) {
+bool DirectoryLock::take(const std::string& what, Silence& silence) {
   do {
     file_ = std::make_unique<File>(path_, what);
     const bool is_taken = ::flock(file_->number(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     const std::string content = content_of(file_->number());
     require_known_format(content, path_.path());
     former_ = read_lock_owner(content);
+    if (is_taken) silence.end();
     if (is_taken) return false;
   } while (!is_at(path_, file_->number()));
-  return !former_ || !is_alive(*former_, path_, file_->number());
+  if (!former_) return true;
+  if (former_->machine != machine_name()) return silence.seconds(path_, file_->number()) >= kDeadAfterSeconds;
+  return start_of_process(former_->pid) != former_->started;
 }
 
 bool DirectoryLock::is_replaced() const {

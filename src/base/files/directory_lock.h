@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,12 +50,15 @@ class DirectoryLock {
   // Takes the lock DIR/<name>. The directory must exist. `what` begins the messages, such as "--run-dir runs/a".
   //
   // Waits for `patience` if another process holds the lock. The default gives the ranks of a job that its launcher has
-  // reported as failed time to end. Throws Error:
+  // reported as failed time to end. If the owner was on another machine, it may be dead: then waits until it touches
+  // the file, or has not done so for a minute, and calls `tell` with a message for people before. Throws Error:
   // - kCannotCreate, naming the owner (host, pid, how long), if the other process still holds the lock
   // - kCannotCreate if the file cannot be created, or is a link, a pipe or a file with a second name
   // - kInputOutput if the file cannot be written.
+  using Tell = std::function<void(const std::string&)>;
+  static constexpr std::chrono::seconds kPatience{1};
   DirectoryLock(const OutputFolder& directory, const std::string& name, const std::string& what,
-                std::chrono::seconds patience = std::chrono::seconds(1));
+                std::chrono::seconds patience = kPatience, const Tell& tell = {});
   // Removes the file, if it is still this lock's.
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;
@@ -68,7 +72,8 @@ class DirectoryLock {
  private:
   class File;
   class Touching;
-  bool take(const std::string& what);  // tries once; returns false if former() holds the lock
+  class Silence;
+  bool take(const std::string& what, Silence& silence);  // tries once; returns false if former() holds the lock
 
   const OutputPath path_;
   std::string text_;  // content of the file: the owner

@@ -67,7 +67,7 @@ struct RunRecorder::Files {
   // The directory exists. The lock comes first: nobody else may write there meanwhile.
   Files(const OutputFolder& run, const Averager& averager)
       : folder(run),
-        lock(run, kRunLock, "--run-dir " + run.path().string()),
+        lock(run, kRunLock, "--run-dir " + run.path().string(), DirectoryLock::kPatience, warn),
         stragglers(averager.ranks(), averager.traits().exchanges_together) {}
 
   OutputFolder folder;
