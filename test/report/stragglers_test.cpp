@@ -73,6 +73,10 @@ TEST(Stragglers, of_ranks_that_go_their_own_pace_are_compared_where_they_meet_al
   EXPECT_EQ(stragglers.times()[1].seconds_waited_for, 7.5);
   EXPECT_EQ(stragglers.times()[0].waiting_for_ranks, 7.5);
   EXPECT_EQ(stragglers.times()[0].waiting, 18);
+  stragglers.add(1, waits({1}));
+  stragglers.meet();
+  EXPECT_EQ(stragglers.intervals(), 1) << "rank 0 has taken no step since";
+  EXPECT_EQ(stragglers.times()[0].waiting_for_ranks, 7.5);
 }
 
 TEST(StragglerTable, names_the_rank_that_was_waited_for_most) {

@@ -76,7 +76,10 @@ void Stragglers::add(int rank, const std::vector<StepRecord>& records) {
 
 void Stragglers::meet() {
   if (exchange_together_) return;
-  for (int rank = 0; rank < workers_; ++rank) compare(rank, waiting_at_the_end_[static_cast<std::size_t>(rank)]);
+  const bool all_came = std::ranges::all_of(waiting_at_the_end_, [](const auto& each) { return each.has_value(); });
+  for (int rank = 0; all_came && rank < workers_; ++rank)
+    compare(rank, *waiting_at_the_end_[static_cast<std::size_t>(rank)]);
+  std::ranges::fill(waiting_at_the_end_, std::nullopt);
   close_complete();
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace eave {
 // If ranks exchange together, all intervals are compared. Ranks wait only at exchanges, so in the interval of an
 // exchange the rank that waited least was the last to arrive. If each rank goes at its own pace, ranks meet only at
 // evaluations. Then only the last interval before each evaluation is compared, because it contains the wait for the
-// slowest rank.
+// slowest rank. If a rank has taken no step since the evaluation before, its wait is not known, and none is compared.
 class Stragglers {
  public:
   Stragglers(int workers, bool exchange_together);
@@ -40,9 +41,9 @@ class Stragglers {
   const int workers_;
   const bool exchange_together_;
   std::vector<RankTimes> times_;
-  std::vector<double> compared_waiting_;    // of each rank
-  std::vector<std::int64_t> told_;          // number of intervals added, for each rank
-  std::vector<double> waiting_at_the_end_;  // in the last interval of each rank
+  std::vector<double> compared_waiting_;                   // of each rank
+  std::vector<std::int64_t> told_;                         // number of intervals added, for each rank
+  std::vector<std::optional<double>> waiting_at_the_end_;  // of each rank, in its last interval since they met
   std::deque<Interval> open_;  // intervals that some ranks have not reported yet; the first is number intervals_
   std::int64_t intervals_ = 0;
   double least_ = 0;  // sum of the shortest wait of each compared interval
