@@ -263,9 +263,7 @@ void export_newest(const CheckpointRequest& request) {
 }  // namespace
 
 int checkpoint_command(const std::vector<std::string>& words, const char* const*) {
-  const CommandLine line = checkpoint_command_line();
-  CheckpointRequest request;
-  const auto run = [&] {
+  const auto run = [](CheckpointRequest& request) {
     if (const std::string model = describe_model_without_run(request.run); !model.empty())
       throw Error(ExitCode::kUsage, model + ", and only runs have checkpoints; name the directory of a run");
     request.directory = find_checkpoints_of(request.run, request.values.text("checkpoint-dir"));
@@ -273,8 +271,7 @@ int checkpoint_command(const std::vector<std::string>& words, const char* const*
     if (request.action == "verify") return verify(request);
     export_newest(request);
   };
-  return run_command_once(
-      words, line.help(), [&] { request = read_checkpoint_request(line, words); }, run);
+  return run_request(checkpoint_command_line(), words, read_checkpoint_request, run);
 }
 
 }  // namespace eave

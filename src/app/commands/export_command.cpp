@@ -17,22 +17,22 @@ CommandLine export_command_line() {
 
 namespace {
 
-void export_from(const std::filesystem::path& from, const OptionValues& values) {
-  const StoredModel model = read_stored_model(from);
-  export_model(model.description, model.graph, model.arenas, values);
+PathsAndValues read_export_request(const CommandLine& line, const std::vector<std::string>& words) {
+  const PathsAndValues request =
+      read_first_path(line, words, "MODEL", "no model given; expected MODEL --npy DIR or MODEL --safetensors FILE");
+  check_export(request.values);
+  return request;
+}
+
+void export_stored_model(const PathsAndValues& request) {
+  const StoredModel model = read_stored_model(request.paths.front());
+  export_model(model.description, model.graph, model.arenas, request.values);
 }
 
 }  // namespace
 
 int export_command(const std::vector<std::string>& words, const char* const*) {
-  const CommandLine line = export_command_line();
-  PathsAndValues request;
-  const auto read = [&] {
-    request =
-        read_first_path(line, words, "MODEL", "no model given; expected MODEL --npy DIR or MODEL --safetensors FILE");
-    check_export(request.values);
-  };
-  return run_command_once(words, line.help(), read, [&] { export_from(request.paths.front(), request.values); });
+  return run_request(export_command_line(), words, read_export_request, export_stored_model);
 }
 
 }  // namespace eave

@@ -280,10 +280,7 @@ void generate(const GenerateRequest& request) {
 }  // namespace
 
 int generate_command(const std::vector<std::string>& words, const char* const*) {
-  const CommandLine line = generate_command_line();
-  GenerateRequest request;
-  return run_command_once(
-      words, line.help(), [&] { request = read_generate_request(line, words); }, [&] { generate(request); });
+  return run_request(generate_command_line(), words, read_generate_request, generate);
 }
 
 }  // namespace eave

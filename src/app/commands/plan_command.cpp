@@ -199,17 +199,14 @@ PlanReport make_report(const PlanRequest& request) {
 
 int plan_command(const std::vector<std::string>& words, const char* const* environment) {
   if (const int code = load_plugins(words, environment); code != 0) return code;
-  const CommandLine line = plan_command_line();
-  PlanRequest request;
-  const auto plan = [&] {
+  const auto plan = [](const PlanRequest& request) {
     const PlanReport report = make_report(request);
     print_warning(describe_plugin_left_out(report.run.settings, list_of(request.values, "communicators")));
     std::fputs(plan_text(report).c_str(), text_stream(request.values, "json"));
     if (request.values.has("json"))
       write_file_atomically(OutputPath::of_person(request.values.text("json")), plan_json(report));
   };
-  return run_command_once(
-      words, line.help(), [&] { request = read_plan_request(line, words); }, plan);
+  return run_request(plan_command_line(), words, read_plan_request, plan);
 }
 
 }  // namespace eave

@@ -69,15 +69,12 @@ ReportFiles files_of(const ReportRequest& request) {
 }  // namespace
 
 int report_command(const std::vector<std::string>& words, const char* const*) {
-  const CommandLine line = report_command_line();
-  ReportRequest request;
-  const auto report = [&] {
+  const auto report = [](const ReportRequest& request) {
     std::optional<double> target;
     if (request.values.has("target")) target = request.values.real("target");
     report_runs(request.paths, files_of(request), target, read_page_words(request.values));
   };
-  return run_command_once(
-      words, line.help(), [&] { request = read_report_request(line, words); }, report);
+  return run_request(report_command_line(), words, read_report_request, report);
 }
 
 }  // namespace eave

@@ -165,9 +165,7 @@ SuggestQuestion question_of(const SuggestRequest& request) {
 
 int suggest_command(const std::vector<std::string>& words, const char* const* environment) {
   if (const int code = load_plugins(words, environment); code != 0) return code;
-  const CommandLine line = suggest_command_line();
-  SuggestRequest request;
-  const auto answer = [&] {
+  const auto answer = [](const SuggestRequest& request) {
     const SuggestQuestion question = question_of(request);
     const Suggestion suggestion = suggest(question);
     const RecommendedLine recommended = recommended_line(question, suggestion);
@@ -177,8 +175,7 @@ int suggest_command(const std::vector<std::string>& words, const char* const* en
     if (request.values.has("json"))
       write_file_atomically(OutputPath::of_person(request.values.text("json")), suggestion_json(suggestion, commands));
   };
-  return run_command_once(
-      words, line.help(), [&] { request = read_suggest_request(line, words); }, answer);
+  return run_request(suggest_command_line(), words, read_suggest_request, answer);
 }
 
 }  // namespace eave

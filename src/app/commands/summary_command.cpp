@@ -73,9 +73,7 @@ std::string cost_of_evaluations(const std::vector<std::filesystem::path>& direct
 }  // namespace
 
 int summary_command(const std::vector<std::string>& words, const char* const*) {
-  const CommandLine line = summary_command_line();
-  SummaryRequest request;
-  const auto summarise = [&] {
+  const auto summarise = [](const SummaryRequest& request) {
     const std::vector<RunSummary> rows = read_summaries(request.paths);
     std::FILE* const stream = text_stream(request.values, "json");
     std::fputs(summary_table(rows).c_str(), stream);
@@ -84,8 +82,7 @@ int summary_command(const std::vector<std::string>& words, const char* const*) {
     if (!cost.empty()) std::fprintf(stream, "\n%s\n", printable(cost).c_str());
     if (request.values.has("json")) write_summaries(OutputPath::of_person(request.values.text("json")), rows);
   };
-  return run_command_once(
-      words, line.help(), [&] { request = read_summary_request(line, words); }, summarise);
+  return run_request(summary_command_line(), words, read_summary_request, summarise);
 }
 
 }  // namespace eave

@@ -353,10 +353,7 @@ void watch(const WatchRequest& request) {
 }  // namespace
 
 int watch_command(const std::vector<std::string>& words, const char* const*) {
-  const CommandLine line = watch_command_line();
-  WatchRequest request;
-  return run_command_once(
-      words, line.help(), [&] { request = read_watch_request(line, words); }, [&] { watch(request); });
+  return run_request(watch_command_line(), words, read_watch_request, watch);
 }
 
 }  // namespace eave

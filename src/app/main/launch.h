@@ -45,6 +45,14 @@ int run_command(const std::vector<std::string>& words, const std::string& help, 
 int run_command_once(const std::vector<std::string>& words, const std::string& help, const std::function<void()>& read,
                      const std::function<void()>& action);
 
+// The same. `read` makes a request from the words, and `act` carries it out.
+template <class Line, class Read, class Act>
+int run_request(const Line& line, const std::vector<std::string>& words, const Read& read, const Act& act) {
+  decltype(read(line, words)) request;
+  return run_command_once(
+      words, line.help(), [&] { request = read(line, words); }, [&] { act(request); });
+}
+
 // Prints "eave: warning: TEXT" on standard error, or nothing if the text is empty.
 void print_warning(const std::string& text);
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "base/options/number_text.h"
+#include "device/fma_peak.h"
 #include "eave/agreement.h"
 #include "eave/job.h"
+#include "nn/graph.h"
 #include "report/record/summary.h"
 #include "report/text/terminal.h"
 
@@ -177,6 +179,17 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
 std::string describe_totals(const RunSummary& summary, bool is_resumed) {
   return detail_lines({summary}) + describe_nonfinite(summary) + describe_rollbacks(summary) +
          describe_staleness(summary) + describe_checkpoints(summary, is_resumed);
+}
+
+void add_language_measures(RunSummary& summary, const TrainingParts& parts, const OptionValues& values) {
+  const TokenDataset* const text = parts.data.train->tokens();
+  if (text == nullptr) return;
+  summary.tokens = summary.samples * text->context();
+  if (parts.replica.device.kind() != DeviceKind::kCpu) return;
+  const Graph graph = build_graph(model_specification(values.text("model")), text->shape(), text->classes());
+  const auto cores = static_cast<double>(summary.workers * values.integer("threads", 1));
+  summary.flops_per_core = training_flops_per_token(graph) * tokens_per_second(summary) / cores;
+  if (const double peak = measure_fma_peak(); peak > 0) summary.share_of_peak = *summary.flops_per_core / peak;
 }
 
 }  // namespace eave

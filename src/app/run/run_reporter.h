@@ -55,4 +55,8 @@ RunSummary summarise(const OptionValues& values, Transport& transport, int count
 // are those since the run was resumed.
 std::string describe_totals(const RunSummary& summary, bool is_resumed);
 
+// Sets RunSummary::tokens, flops_per_core and share_of_peak if the samples are text, the last two on a CPU only. Call
+// it on rank 0 when the last step has just ended: it keeps the calling core busy for some milliseconds.
+void add_language_measures(RunSummary& summary, const TrainingParts& parts, const OptionValues& values);
+
 }  // namespace eave

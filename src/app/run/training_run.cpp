@@ -12,7 +12,6 @@
 #include "app/options/shared_options.h"
 #include "app/resume/checkpoint_location.h"
 #include "app/resume/resumption.h"
-#include "app/run/language_measures.h"
 #include "app/run/rank_guard.h"
 #include "app/run/run_reporter.h"
 #include "app/run/run_settings.h"
