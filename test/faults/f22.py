@@ -45,17 +45,27 @@ def second_run(place):
                 in third.complains(), f"nothing is said of the lock: {third.tail()}")
 
 
+def silent_for(lock, seconds):
+    moment = time.time() - seconds
+    os.utime(lock, (moment, moment))
+
+
 def dead_host(place):
-    """A lock of another host holds for one minute after its last touch."""
+    """A lock of another host holds if its owner still touches it, and until one minute after its last touch."""
     place.run_dir().mkdir()
     lock = place.run_dir() / "run.lock"
     lock.write_text(f"host elsewhere\nmachine other-boot\npid 17\nstarted 4711\nsince {int(time.time()) - 300}\n")
-    moment = time.time() - 45
-    os.utime(lock, (moment, moment))
-    require_refused(place.run(0, words(place, "--epochs", 1)), "host elsewhere, pid 17, for 5 min")
-    moment = time.time() - 61
-    os.utime(lock, (moment, moment))
+    silent_for(lock, 30)
+    second = place.start(0, words(place, "--epochs", 1))
+    lab.require(second.wait_until(lambda: "this run begins if that one gives no sign of life" in second.complains()),
+                f"nothing is said of the wait: {second.tail()}")
+    os.utime(lock)
+    second.wait(20)
+    require_refused(second, "host elsewhere, pid 17, for 5 min")
+    silent_for(lock, 55)
+    began = time.monotonic()
     job = place.run(0, words(place, "--epochs", 1))
+    lab.require(time.monotonic() - began > 3, "it has not waited")
     lab.require_code(job, 0)
     lab.require("took over the lock of a run that ended without freeing it (host elsewhere, pid 17" in job.complains(),
                 f"nothing is said of the lock: {job.tail()}")
