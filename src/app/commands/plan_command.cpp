@@ -40,8 +40,7 @@ CommandLine plan_command_line() {
         "number of steps from one exchange to the next (default: the run's with its own method, else the method's)"},
        {"global-tau", OptionType::kInteger, "",
         "easgd-tree: steps between exchanges with the global center, a multiple of tau (default: the run's with its "
-        "own "
-        "method, else 10 tau)"},
+        "own method, else 10 tau)"},
        {"pull-delay", OptionType::kInteger, "",
         "easgd-async: steps from an exchange to its pull, below tau (default: the run's, else 0)"},
        {"center-ranks", OptionType::kInteger, "0", "asynchronous methods: number of ranks that only keep the center"}});
@@ -162,11 +161,8 @@ void set_periods(PlanMethod& method, const OptionValues& values, const PlanRun& 
   method.tau = values.has("tau") ? values.integer("tau", 1) : count(of_run.empty() ? option->default_text : of_run);
   if (option_of(method, "pull-delay")) method.hiding_steps = 1 + pull_delay(method, values, run);
   if (method.pattern != ExchangePattern::kTree) return;
-  const std::int64_t of_run_above = setting_of_run(method, "global-tau", run).value_or(0);
-  const bool fits = of_run_above > 0 && of_run_above % method.tau == 0;
-  method.global_tau = values.has("global-tau") ? values.integer("global-tau", 1)
-                      : fits                   ? of_run_above
-                                               : 10 * method.tau;
+  const std::map<std::string, std::string> none, &settings = method.name == run.communicator ? run.settings : none;
+  method.global_tau = values.has("global-tau") ? values.integer("global-tau", 1) : global_tau_of(settings, method.tau);
   if (method.global_tau % method.tau != 0)
     refuse_option(values, "global-tau", "expected a multiple of tau, which is " + std::to_string(method.tau));
 }

@@ -13,6 +13,7 @@
 #include "communicator/support/plugin.h"
 #include "eave/communicator.h"
 #include "report/compare/tuned_options.h"
+#include "report/plan/plan_run.h"
 #include "report/record/config.h"
 
 namespace eave {
@@ -31,10 +32,12 @@ constexpr std::array kOfThatRun = {"run-dir",         "overwrite",       "resume
 // An imitated network stays if the figures of the network are the run's.
 constexpr std::array kOfNetwork = {"shape-rate", "shape-delay", "shape-jitter"};
 
-// tau, if the method has one, and the options of a run that are advised with it.
+// tau, if the method has one, global-tau of a tree, and the options of a run that are advised with it.
 Settings values_of(const PlanMethod& method) {
   Settings values;
   if (has_period(method)) values.emplace_back("tau", std::to_string(method.tau));
+  if (method.pattern == ExchangePattern::kTree && method.global_tau != global_tau_of({}, method.tau))
+    values.emplace_back("global-tau", std::to_string(method.global_tau));
   values.insert(values.end(), method.options.begin(), method.options.end());
   return values;
 }
@@ -56,7 +59,7 @@ class TrainWords {
     for (const auto& [name, unused] : declared.entries()) left_out_.insert(name);
     if (!suggestion.rate.keeps_scaling) left_out_.insert("lr-scaling");
     if (setting_in(settings_, "batch-means") == "total") left_out_.insert({"batch", "batch-means"});
-    left_out_.insert({"tau", "beta"});
+    left_out_.insert({"tau", "global-tau", "beta"});
     for (const TunedOption& option : tuned_options()) left_out_.insert(option.name);
     if (method() != setting_in(settings_, "communicator")) leave_out_options_of_method();
     const auto is_of_plugin = [](const PlanMethod& each) { return plugin_of(each.name) != nullptr; };
@@ -188,14 +191,31 @@ Words words_of_program(const SuggestQuestion& question) {
   return {"./" + program_of(question)};
 }
 
-// The call that opens an averager of this method.
-std::string opening_of(const PlanMethod& method, const SuggestQuestion& question) {
-  std::string more;
-  for (const auto& [name, text] : values_of(method)) {
-    std::string word = name;
-    if (is_of_python(question)) std::ranges::replace(word, '-', '_');
-    more += (is_of_python(question) ? ", " : " ") + word + "=" + text;
+// values_of, and the other options that the program gave this method in the run: there they are not options of a line.
+Settings values_in_program(const PlanMethod& method, const SuggestRun& run) {
+  Settings values = values_of(method);
+  if (setting_in(run.record.settings, "communicator") != method.name) return values;
+  std::set<std::string> known = {"tau", "global-tau", "beta"};
+  for (const TunedOption& option : tuned_options()) known.insert(option.name);
+  for (const OptionSpec& option : find_kind(communicator_kinds(), method.name).options) {
+    const std::string text = setting_in(run.record.settings, option.name);
+    const bool is_usual = text.empty() || is_same_value(text, option.default_text);
+    if (!is_usual && !known.contains(option.name)) values.emplace_back(option.name, text);
   }
+  return values;
+}
+
+// Such as "center_ranks=1" or "groups=\"hosts\"".
+std::string argument_of(std::string option, const std::string& text) {
+  std::ranges::replace(option, '-', '_');
+  return option + "=" + (parse_number<double>(text) ? text : "\"" + text + "\"");
+}
+
+// The call that opens an averager of this method.
+std::string opening_of(const PlanMethod& method, const SuggestQuestion& question, const SuggestRun& run) {
+  std::string more;
+  for (const auto& [name, text] : values_in_program(method, run))
+    more += is_of_python(question) ? ", " + argument_of(name, text) : " " + name + "=" + text;
   if (!is_of_python(question)) return "eave_open(\"communicator=" + method.name + more + "\", ...)";
   const std::map<std::string, std::string>& settings = question.runs[question.basis].record.settings;
   const bool has_vectors = settings.contains("python") && !settings.contains("pytorch");
@@ -206,7 +226,8 @@ std::string opening_of(const PlanMethod& method, const SuggestQuestion& question
 RecommendedLine line_of_program(const SuggestQuestion& question, const Suggestion& suggestion) {
   RecommendedLine line{shell_text(mpirun_words(suggestion.ranks, words_of_program(question))), "",
                        place_of(question, suggestion)};
-  if (suggestion.chosen) line.averager = opening_of(suggestion.chosen->method, question);
+  if (suggestion.chosen)
+    line.averager = opening_of(suggestion.chosen->method, question, repeated_run(question, suggestion));
   return line;
 }
 
@@ -241,10 +262,12 @@ std::string comparison_line(const SuggestQuestion& question, const Suggestion& s
   const std::string program = program_of(question);
   // eave compare starts scripts of Python only.
   if (suggestion.to_compare.empty() || (!program.empty() && !is_of_python(question))) return "";
+  const SuggestRun& run = repeated_run(question, suggestion);
   std::string methods;
   for (const PlanMethod& method : suggestion.to_compare) {
     methods += (methods.empty() ? "" : ",") + method.name;
-    for (const auto& [name, text] : values_of(method)) methods += ":" + name + "=" + text;
+    const Settings values = program.empty() ? values_of(method) : values_in_program(method, run);
+    for (const auto& [name, text] : values) methods += ":" + name + "=" + text;
   }
   const std::string ranks = std::to_string(suggestion.ranks);
   Words words = {"eave", "compare"};

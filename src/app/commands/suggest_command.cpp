@@ -18,6 +18,7 @@
 #include "base/options/option_values.h"
 #include "eave/check.h"
 #include "report/plan/plan_network.h"
+#include "report/plan/plan_run.h"
 #include "report/record/config.h"
 #include "report/suggest/suggestion.h"
 
@@ -26,12 +27,9 @@ namespace eave {
 CommandLine suggest_command_line() {
   CommandLine line(
       "usage: eave suggest RUN_DIR... [options]\n\nRecommends a command line: which method, how many ranks, which tau "
-      "and "
-      "learning rate. Says why, where each figure was\nmeasured, and what is not known. RUN_DIR is the --run-dir of a "
-      "short run, "
-      "the --output of eave compare, or the directory\nof an eave.Run. Runs of one rank and of several, and of several "
-      "methods, "
-      "make the advice surer.");
+      "and learning rate. Says why, where each figure was\nmeasured, and what is not known. RUN_DIR is the --run-dir "
+      "of a short run, the --output of eave compare, or the directory\nof an eave.Run. Runs of one rank and of "
+      "several, and of several methods, make the advice surer.");
   line.add_group("Question", {{"ranks", OptionType::kInteger, "",
                                "ranks that you could start (default: as many as the runs had at most)"},
                               {"communicators",
@@ -72,16 +70,24 @@ SuggestRequest read_suggest_request(const CommandLine& line, const std::vector<s
   return request;
 }
 
-// The values of tau that may be advised, and what the runs of this method had: tau with other options.
-std::set<std::pair<std::int64_t, std::map<std::string, std::string>>> variants_of(const std::string& name, bool has_tau,
-                                                                                  const std::vector<SuggestRun>& runs) {
-  std::set<std::pair<std::int64_t, std::map<std::string, std::string>>> variants;
-  for (const std::int64_t tau : kPeriods) variants.insert({has_tau ? tau : 1, {}});
+// One way to train with a method.
+struct MethodVariant {
+  std::int64_t tau = 1, global_tau = 10;
+  std::map<std::string, std::string> options = {};
+  auto operator<=>(const MethodVariant&) const = default;
+};
+
+// The values of tau that may be advised, and what the runs of this method had.
+std::set<MethodVariant> variants_of(const std::string& name, bool has_tau, const std::vector<SuggestRun>& runs) {
+  std::set<MethodVariant> variants;
+  for (const std::int64_t tau : kPeriods) variants.insert(has_tau ? MethodVariant{tau, 10 * tau} : MethodVariant());
   for (const SuggestRun& run : runs) {
-    if (setting_in(run.record.settings, "communicator") != name) continue;
-    const double tau = number_in(run.record.settings, "tau");
-    if (!has_tau) variants.insert({1, run.options});
-    if (has_tau && tau >= 1 && tau <= (1 << 20)) variants.insert({static_cast<std::int64_t>(tau), run.options});
+    const std::map<std::string, std::string>& settings = run.record.settings;
+    if (setting_in(settings, "communicator") != name) continue;
+    const double period = has_tau ? number_in(settings, "tau") : 1;
+    if (!(period >= 1 && period <= (1 << 20))) continue;
+    const auto tau = static_cast<std::int64_t>(period);
+    variants.insert({tau, global_tau_of(settings, tau), run.options});
   }
   return variants;
 }
@@ -94,12 +100,11 @@ std::vector<PlanMethod> methods_to_try(const std::vector<std::string>& names, co
     const PlanMethod method{.name = name, .pattern = kind.traits.exchanges};
     const bool has_tau = method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone &&
                          std::ranges::find(kind.options, "tau", &OptionSpec::name) != kind.options.end();
-    for (const auto& [tau, options] : variants_of(name, has_tau, runs)) {
+    for (const MethodVariant& variant : variants_of(name, has_tau, runs)) {
       methods.push_back(method);
-      methods.back().tau = tau;
-      methods.back().options = options;
-      const double above = number_in(options, "global-tau");
-      methods.back().global_tau = above >= 1 ? static_cast<std::int64_t>(above) : 10 * tau;
+      methods.back().tau = variant.tau;
+      methods.back().global_tau = variant.global_tau;
+      methods.back().options = variant.options;
       methods.back().hiding_steps = 1;
     }
   }

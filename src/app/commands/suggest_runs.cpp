@@ -25,7 +25,7 @@ std::string default_of(const std::string& communicator, const std::string& optio
 
 // The options that a person tunes beside tau, if they differ from their defaults.
 std::map<std::string, std::string> options_beside_tau(const std::map<std::string, std::string>& settings) {
-  std::vector<std::string> names = {"beta", "global-tau"};  // beta gives alpha
+  std::vector<std::string> names = {"beta"};  // beta gives alpha
   for (const TunedOption& option : tuned_options()) names.emplace_back(option.name);
   std::map<std::string, std::string> options;
   for (const std::string& name : names) {

@@ -221,6 +221,7 @@ bool DirectoryLock::take(const std::string& what, Silence& silence) {
   } while (!is_at(path_, file_->number()));
   if (!former_) return true;
   if (former_->machine != machine_name()) return silence.seconds(path_, file_->number()) >= kDeadAfterSeconds;
+  silence.end();
   return start_of_process(former_->pid) != former_->started;
 }
 

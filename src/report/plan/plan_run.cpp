@@ -281,4 +281,10 @@ PlanRun read_plan_run(const fs::path& directory, const PatternOf& pattern_of) {
   }
 }
 
+std::int64_t global_tau_of(const std::map<std::string, std::string>& settings, std::int64_t tau) {
+  const double of_run = number_in(settings, "global-tau");
+  const bool fits = of_run >= static_cast<double>(tau) && of_run <= 1e9 && std::fmod(of_run, tau) == 0;
+  return fits ? static_cast<std::int64_t>(of_run) : 10 * tau;
+}
+
 }  // namespace eave

@@ -38,4 +38,8 @@ PlanRun read_plan_metrics(const std::filesystem::path& path, const PatternOf& pa
 // Reads the metrics.jsonl of a run's directory, which the error names.
 PlanRun read_plan_run(const std::filesystem::path& directory, const PatternOf& pattern_of);
 
+// The steps from one exchange with a tree's global center to the next in a run with these settings. If they name none
+// that is a multiple of `tau`: 10 tau, the default of easgd-tree.
+std::int64_t global_tau_of(const std::map<std::string, std::string>& settings, std::int64_t tau);
+
 }  // namespace eave

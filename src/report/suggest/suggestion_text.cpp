@@ -47,6 +47,7 @@ const char* word_of(Answer answer) {
 
 void put_options(const PlanMethod& method, Json& object) {
   if (has_period(method)) object["tau"] = method.tau;
+  if (method.pattern == ExchangePattern::kTree) object["global_tau"] = method.global_tau;
   if (!method.options.empty()) object["options"] = method.options;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/options/number_text.h"
 #include "report/plan/plan_ranking.h"
+#include "report/plan/plan_run.h"
 #include "report/record/config.h"
 
 namespace eave {
@@ -138,7 +139,9 @@ void put_in(const SuggestRun& run, Trial& trial) {
 bool has_method(const PlanMethod& method, const SuggestRun& run) {
   if (setting_in(run.record.settings, "communicator") != method.name || run.options != method.options) return false;
   const bool has_tau = method.pattern != ExchangePattern::kGradientSums && method.pattern != ExchangePattern::kNone;
-  return !has_tau || number_in(run.record.settings, "tau") == static_cast<double>(method.tau);
+  if (has_tau && number_in(run.record.settings, "tau") != static_cast<double>(method.tau)) return false;
+  return method.pattern != ExchangePattern::kTree ||
+         global_tau_of(run.record.settings, method.tau) == method.global_tau;
 }
 
 PlanError worst_plan(const SuggestQuestion& question) { return worst_of(errors_of(question)); }

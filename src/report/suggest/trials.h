@@ -28,7 +28,7 @@ struct PlanError {
   std::string run;  // its directory
 };
 
-// Whether the run had this method: its tau, if it has one, and its options.
+// Whether the run had this method: its tau and global-tau, if it has them, and its options.
 bool has_method(const PlanMethod& method, const SuggestRun& run);
 
 // One method with one tau and one value of each option.

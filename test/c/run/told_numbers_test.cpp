@@ -18,13 +18,11 @@ TEST(ToldNumbers, records_a_loss_that_no_reader_takes_as_not_known) {
   const TemporaryDirectory place;
   on_ranks({"loopback", 1}, [&](Transport& transport) {
     RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), "");
+    rank.record(path_in(place), "");
     rank.step();
-    run.set_loss(1e300);
-    rank.consensus();
-    run.evaluate(transport, {{-1e300, 0.5}, ModelScore{1e39, 0.5}, {}, {}});
-    run.close(transport);
-    rank.averager().finish();
+    rank.run().set_loss(1e300);
+    rank.evaluate({{-1e300, 0.5}, ModelScore{1e39, 0.5}, {}, {}});
+    rank.end();
   });
   const RunRecord run = read_run(path_in(place));
   EXPECT_EQ(run.end, RunEnd::kFinished);
@@ -40,12 +38,10 @@ TEST(ToldNumbers, takes_the_rounding_of_an_accuracy_off) {
   const TemporaryDirectory place;
   on_ranks({"loopback", 1}, [&](Transport& transport) {
     RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-    RunRecorder run(transport, rank.averager(), path_in(place), "");
+    rank.record(path_in(place), "");
     rank.step();
-    rank.consensus();
-    run.evaluate(transport, {{1, 1.00000012}, ModelScore{1, -1e-17}, {}, {}});
-    run.close(transport);
-    rank.averager().finish();
+    rank.evaluate({{1, 1.00000012}, ModelScore{1, -1e-17}, {}, {}});
+    rank.end();
   });
   const RunRecord run = read_run(path_in(place));
   EXPECT_EQ(run.summary->evaluation.center.accuracy, 1);
@@ -58,13 +54,11 @@ TEST(ToldNumbers, warns_once_if_epochs_are_counted_without_a_batch) {
     testing::internal::CaptureStderr();
     on_ranks({"threads", 2}, [&](Transport& transport) {
       RecordedRank rank(transport, "communicator=allreduce lr=0.1");
-      RunRecorder run(transport, rank.averager(), path_in(place), batch + "train-samples=10");
+      rank.record(path_in(place), batch + "train-samples=10");
       rank.step();
       rank.step();
-      rank.consensus();
-      run.evaluate(transport, {{1, 1}, {}, {}, {}});
-      run.close(transport);
-      rank.averager().finish();
+      rank.evaluate({{1, 1}, {}, {}, {}});
+      rank.end();
     });
     const std::string said = testing::internal::GetCapturedStderr();
     const std::string warning = "this run has no batch, so each step counts as one sample of each rank";

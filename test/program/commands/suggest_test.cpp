@@ -203,6 +203,42 @@ TEST(SuggestProgram, advises_options_that_a_run_had) {
   expect_parts(command, {"--communicator easgd --tau 4 --alpha 0.07 ", "--lr 0.03"});
 }
 
+// Two runs of one comparison: allreduce, and a tree that waits less.
+void make_tree(const Place& place, std::map<std::string, std::string> settings) {
+  const Made flat{.ranks = 4, .exchange_ms = 20, .parameters = 500'000, .settings = settings};
+  make_run(place, "runs/a", flat);
+  settings.insert({{"tau", "4"}, {"groups", "2"}});
+  make_run(place, "runs/b",
+           {.communicator = "easgd-tree", .ranks = 4, .parameters = 500'000, .settings = std::move(settings)});
+}
+
+// A tree is named with its two periods, each once. 10 tau is the default.
+TEST(SuggestProgram, advises_the_two_periods_of_a_tree) {
+  for (const auto& [global_tau, words] : {std::pair("8", "--tau 4 --global-tau 8 "), std::pair("40", "--tau 4 ")}) {
+    const Place place;
+    make_tree(place, {{"global-tau", global_tau}});
+    const Ended ended =
+        expect_output(0, place.eave("suggest runs --communicators easgd-tree"),
+                      {std::string("use easgd-tree, tau 4, global-tau ") + global_tau + " on 4 ranks\n",
+                       std::string("eave train --communicator easgd-tree ") + words + "--model lenet --groups 2 ",
+                       "(measured by runs/b)"});
+    EXPECT_EQ(ended.output.find(std::string("global-tau ") + global_tau + ", global-tau"), std::string::npos)
+        << ended.output;
+  }
+}
+
+// A program's method takes its options where it is opened.
+TEST(SuggestProgram, advises_all_options_of_a_programs_method) {
+  const Place place;
+  make_tree(
+      place,
+      {{"program", "own.py"}, {"python", "3.11.2"}, {"pytorch", "2"}, {"global-tau", "8"}, {"allow-unstable", "on"}});
+  expect_output(0, place.eave("suggest runs --communicators easgd-tree"),
+                {"with eave.Averager(model, optimizer, \"easgd-tree\", tau=4, global_tau=8, groups=2, "
+                 "allow_unstable=\"on\") in the program\n",
+                 "--communicators easgd-tree:tau=4:global-tau=8:groups=2:allow-unstable=on "});
+}
+
 // The advised command trains, as it stands.
 TEST(SuggestProgram, gives_a_command_that_trains) {
   const Place place;
