@@ -39,7 +39,7 @@ struct Manifest {
 // The number in a note, kWorkers or kStatistics, kept within 1 and the number of files; 1 if there is no such note.
 int count_in(const Manifest& manifest, const char* note);
 
-// The same number as it stands; nothing if there is no such note.
+// The number in a note, whatever it is; nothing if there is no such note.
 std::optional<std::int64_t> number_in(const Manifest& manifest, const char* note);
 
 Hash128 configuration_of(const std::map<std::string, std::string>& identity);

@@ -171,6 +171,9 @@ TEST(ProgramProcess, last_lines_leave_out_what_torchrun_says_of_any_failure) {
   EXPECT_EQ(last_lines("Traceback (most recent call last):\neave.Error: why\n" + said, 12),
             (Words{"Traceback (most recent call last):", "eave.Error: why"}));
   EXPECT_EQ(last_lines(said, 12), Words{});
+  EXPECT_EQ(last_lines("a job] failed (exitcode: 1)\nwhy\n" + said, 12), (Words{"a job] failed (exitcode: 1)", "why"}));
+  EXPECT_EQ(last_lines("first\n" + said.substr(0, said.find('\n') + 1) + "second attempt\n" + said, 1),
+            Words{"second attempt"});
   EXPECT_EQ(last_lines("[step 3] failed (exitcode: 1)\nb\n", 12), (Words{"[step 3] failed (exitcode: 1)", "b"}));
 }
 

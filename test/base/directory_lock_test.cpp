@@ -143,6 +143,31 @@ TEST_F(Locks, of_another_host_are_refused_when_they_are_touched) {
   EXPECT_TRUE(says(refusal(), "another run is in it (host elsewhere, pid 17, for 10 min"));
 }
 
+TEST_F(Locks, of_a_silent_host_go_to_one_of_those_who_wait) {
+  const fs::path outcomes = directory_.path() / "outcomes";
+  leave({"elsewhere", "another-boot", 17, 4711, ::time(nullptr) - 600}, 58);
+  const auto wait = [&] {
+    if (::fork() > 0) return;
+    std::unique_ptr<DirectoryLock> lock;
+    const Error error = error_of([&] { lock = take(); });
+    std::ofstream(outcomes, std::ios::app) << (lock ? "taken by " + std::to_string(::getpid()) : error.what()) + "\n";
+    ::usleep(1500000);
+    ::_exit(0);
+  };
+  std::vector<std::unique_ptr<OtherProcess>> waiting;
+  for (int i = 0; i < 4; ++i) waiting.push_back(std::make_unique<OtherProcess>(wait));
+  ::usleep(4000000);
+  std::ifstream file(outcomes);
+  const std::string all{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::size_t taken = all.find("taken by ");
+  ASSERT_NE(taken, std::string::npos) << all;
+  EXPECT_EQ(all.find("taken by ", taken + 1), std::string::npos) << all;
+  const std::string owner = "pid " + all.substr(taken + 9, all.find('\n', taken) - taken - 9) + ", for ";
+  std::size_t refused = 0;
+  for (std::size_t at = all.find(owner); at != std::string::npos; at = all.find(owner, at + 1)) ++refused;
+  EXPECT_EQ(refused, 3u) << all;
+}
+
 TEST_F(Locks, tell_readers_whether_their_owner_lives) {
   EXPECT_FALSE(living_owner(path()));
   {

@@ -39,7 +39,9 @@ def import_selenium():
 def start_browser(webdriver):
     from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.chrome.service import Service
-    program, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+    # The shell takes two thirds of the time.
+    programs = filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome")))
+    program, driver = next(programs, None), shutil.which("chromedriver")
     if not program or not driver:
         skip("there is no chromium, or no chromedriver, on the PATH")
     options = webdriver.ChromeOptions()

@@ -98,14 +98,16 @@ bool is_of_mpirun(const std::string& line) {
   return std::ranges::any_of(kSentences, [&](const char* each) { return line.find(each) != std::string::npos; });
 }
 
-// The length of the output up to what torchrun says of ranks that failed. Their own output, which says why, comes
-// before.
+// The length of the output up to what torchrun says of ranks that failed at last. Their own output, which says why,
+// comes before.
 std::size_t length_before_torchrun(const std::string& text) {
   constexpr const char *kLogger = "torch/distributed/elastic/multiprocessing/api.py:", *kError = "] failed (exitcode: ";
-  const std::size_t error = text.find(kError);
-  if (error == std::string::npos) return text.size();
-  const std::size_t before = text.rfind('\n', error), begin = before == std::string::npos ? 0 : before + 1;
-  return text.substr(begin, error - begin).find(kLogger) == std::string::npos ? text.size() : begin;
+  for (std::size_t error = text.rfind(kError); error != std::string::npos && error > 0;
+       error = text.rfind(kError, error - 1)) {
+    const std::size_t before = text.rfind('\n', error), begin = before == std::string::npos ? 0 : before + 1;
+    if (text.substr(begin, error - begin).find(kLogger) != std::string::npos) return begin;
+  }
+  return text.size();
 }
 
 }  // namespace

@@ -143,6 +143,7 @@ class DirectoryLock::Silence {
   // it.
   double seconds(const OutputPath& path, int descriptor) {
     struct stat status {};
+    taken_since_.reset();
     if (::fstat(descriptor, &status) != 0) return 0;
     const auto now = std::chrono::steady_clock::now();
     const std::pair time(status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
@@ -152,12 +153,20 @@ class DirectoryLock::Silence {
     return std::max(std::chrono::duration<double>(now - since_).count(), seconds_since_touched(path, descriptor));
   }
   void end() { is_broken_ = true; }
+  // Others of this machine who wait too have the file for a moment, while it still names its former owner.
+  void see_taken(const std::optional<LockOwner>& owner) {
+    const auto now = std::chrono::steady_clock::now();
+    if (!taken_since_) taken_since_ = now;
+    const bool is_moment = owner && owner->machine != machine_name() && now - *taken_since_ < std::chrono::seconds(1);
+    if (!is_moment) end();
+  }
   bool may_last() const { return time_ && !is_broken_; }
 
  private:
   std::optional<std::pair<time_t, long>> time_;
   std::chrono::steady_clock::time_point since_;
   bool is_broken_ = false;
+  std::optional<std::chrono::steady_clock::time_point> taken_since_;
 };
 
 class DirectoryLock::Touching {
@@ -197,6 +206,7 @@ DirectoryLock::DirectoryLock(const OutputFolder& directory, const std::string& n
   Silence silence;
   bool is_told = !tell;
   while (!take(what, silence)) {
+    file_.reset();  // others who wait need the file too
     const bool is_late = std::chrono::steady_clock::now() > end;
     if (is_late && !silence.may_last()) refuse(what, describe_refusal(former_));
     if (is_late && !std::exchange(is_told, true)) tell(what + ": " + describe_silence(*former_));
@@ -216,7 +226,7 @@ bool DirectoryLock::take(const std::string& what, Silence& silence) {
     const std::string content = content_of(file_->number());
     require_known_format(content, path_.path());
     former_ = read_lock_owner(content);
-    if (is_taken) silence.end();
+    if (is_taken) silence.see_taken(former_);
     if (is_taken) return false;
   } while (!is_at(path_, file_->number()));
   if (!former_) return true;

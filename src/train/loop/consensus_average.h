@@ -27,8 +27,9 @@ class ConsensusAverage {
   // an exchange in flight.
   void after_step(std::int64_t index, Communicator& communicator) {
     if (!is_due(index)) return;
-    const double share = index == 0 ? 1 : 1 - std::pow(decay_, static_cast<double>(index + 1 - last_));
+    const double share = has_begun_ ? 1 - std::pow(decay_, static_cast<double>(index + 1 - last_)) : 1;
     device_.move_average(average_.slice(), rest_.slice(), communicator.consensus(), static_cast<float>(share));
+    has_begun_ = true;
     last_ = index + 1;
   }
 
@@ -39,7 +40,10 @@ class ConsensusAverage {
     return steps - std::max(steps / every_ * every_, std::int64_t{1});
   }
   // Goes on after `steps` steps with a state that was saved `since` steps after the average had moved.
-  void resume(std::int64_t steps, std::int64_t since) { last_ = steps - since; }
+  void resume(std::int64_t steps, std::int64_t since) {
+    has_begun_ = true;
+    last_ = steps - since;
+  }
 
   // The share of the average after `steps` steps that is still the consensus after the first one.
   double share_of_beginning(std::int64_t steps) const {
@@ -59,6 +63,7 @@ class ConsensusAverage {
   Device& device_;
   const double decay_;
   const std::int64_t every_;
+  bool has_begun_ = false;
   std::int64_t last_ = 0;  // the steps after which the average last moved, in this run's numbers: it may be negative
   Buffer average_, rest_;
 };

@@ -255,6 +255,34 @@ TEST(ElasticAverage, counts_its_steps_over_the_resumption_and_a_checkpoint_after
   }
 }
 
+// Many more ranks may go on before their first step. Saved 5 steps after the average moved, it moves 6 steps after
+// that.
+TEST(ElasticAverage, is_kept_by_a_run_that_goes_on_at_its_first_step) {
+  const TemporaryDirectory temporary;
+  TrainingSetting setting = setting_of("allreduce", 2, temporary.path());
+  setting.ema_decay = 0.8;
+  setting.ema_every = 7;
+  setting.plan.steps = kSaved;
+  std::vector<float> before;
+  on_ranks({"threads", 2}, [&](Transport& transport) {
+    Trained trained(transport, setting);
+    if (transport.rank() == 0) before = trained.average();
+  });
+  TrainingSetting later = setting_of("allreduce", 3, temporary.path());
+  later.ema_decay = setting.ema_decay;
+  later.ema_every = setting.ema_every;
+  later.plan.elastic_step = kSaved;
+  later.plan.first_step = 0;
+  later.plan.steps = 1;
+  on_ranks({"threads", 3}, [&](Transport& transport) {
+    Trained trained(transport, later);
+    const std::vector<float> consensus = trained.center();
+    const double kept = std::pow(0.8, 6);
+    for (std::size_t i = 0; i < consensus.size(); ++i)
+      ASSERT_NEAR(trained.average()[i], kept * before[i] + (1 - kept) * consensus[i], 1e-6) << i;
+  });
+}
+
 TEST(StepAfterSamples, is_the_last_one_that_begins_no_later) {
   Sampler sampler(Sampling::kShard, 33, 4, 8, 1, {});  // steps of 32 and 1
   const std::vector<std::int64_t> steps = {0, 0, 1, 2, 2, 3, 4};
