@@ -166,15 +166,16 @@ install_tokenizers() {
 
 prepare_tests() { mpi_launch/install_packages browser install && install_pytorch && install_mypy && install_tokenizers; }
 
-# The tests, with these arguments of test/run. Those under ThreadSanitizer only if what they test has changed since
-# .ci/run --full threads has passed: their build takes a sixth of the whole time.
+# The tests, with these arguments of test/run. Those under ThreadSanitizer and with MPICH only if what they test has
+# changed since .ci/run --full has passed with them: their builds take a fifth of the whole time.
 test_quickly() {
-  local sanitized=()
-  if .ci/record --holds threads; then
-    say "the sources of what runs under ThreadSanitizer are those with which .ci/run --full threads has passed"
-    sanitized=(--without-tsan)
-  fi
-  ./test/run --quick --werror "${sanitized[@]}" "$@"
+  local without=() check
+  for check in threads:tsan mpich:mpich; do
+    .ci/record --holds "${check%:*}" || continue
+    say "left out, since .ci/run --full ${check%:*} has passed with these sources: test/run --${check#*:}"
+    without+=("--without-${check#*:}")
+  done
+  ./test/run --quick --werror "${without[@]}" "$@"
 }
 
 # What all tests need, and nothing is run.

@@ -19,6 +19,9 @@ check_all_tests() { mpi_launch/install_packages browser install && install_pytor
 # As .ci/run makes them for a change of what they test (SOURCES in .ci/record).
 check_threads() { mpi_launch/install_packages build data test && ./test/run --tsan --quick --werror; }
 
+# Likewise.
+check_mpich() { mpi_launch/install_packages build data test mpich && run_or_skip ./test/run --mpich --quick --werror; }
+
 check_asan() { mpi_launch/install_packages build data test && ./test/run --asan --werror; }
 
 check_fuzz() { mpi_launch/install_packages fuzz && test/fuzz/run --seconds 60; }

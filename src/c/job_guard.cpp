@@ -28,6 +28,7 @@ Section section_of(const InterfaceCall& call) {
     case InterfaceCall::Function::kBegin:
       return call.step > 0 ? Section::kStep : Section::kEvaluation;
     case InterfaceCall::Function::kOpen:
+    case InterfaceCall::Function::kRunOpen:
       return Section::kSetup;
     case InterfaceCall::Function::kStop:
       return kWithoutLimit;
