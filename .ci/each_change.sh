@@ -107,13 +107,13 @@ check_questions() {
   return "$code"
 }
 
-# Builds for GPUs, for the oldest kind that a release knows, with the tests that need no GPU. Returns 69 if the toolkit
-# cannot be fetched.
+# Builds for GPUs, for the oldest kind that a release knows, with the tests that need no GPU: so nvcc compiles as fast as it
+# can (-Ofc), not to fast code, as --full gpu_pack does. Returns 69 if the toolkit cannot be fetched.
 build_for_gpus() {
   local toolkit=${XDG_CACHE_HOME:-$HOME/.cache}/eave/cuda-13.0
   mpi_launch/install_packages build test || return 1
   mpi_launch/install_cuda "$toolkit" || return
-  cmake --preset cuda -DEAVE_WERROR=ON -DCUDAToolkit_ROOT="$toolkit" -DCMAKE_CUDA_ARCHITECTURES=75-real -DEAVE_UNITY=ON &&
+  cmake --preset cuda -DEAVE_WERROR=ON -DCUDAToolkit_ROOT="$toolkit" -DCMAKE_CUDA_ARCHITECTURES=75-real -DCMAKE_CUDA_FLAGS=-Ofc=max -DEAVE_UNITY=ON &&
     cmake --build --preset cuda --target test_cuda test_cuda_plans --parallel "$(nproc)" || return 1
 }
 
