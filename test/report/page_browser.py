@@ -15,6 +15,8 @@ SOURCES = pathlib.Path(__file__).resolve().parents[2] / "src" / "report" / "page
 GLOSSARY = pathlib.Path(__file__).resolve().parents[2] / "mpi_launch" / "guide" / "glossary.md"
 DEBIAN_PYTHON = "/usr/bin/python3"
 NAME = pathlib.Path(sys.argv[0]).name
+# Debian's, in which the tests take two thirds of the time. Its script on the PATH would leave the browser running.
+HEADLESS_SHELL = "/usr/lib/chromium/chromium-headless-shell"
 WIDE, NARROW = 1280, 390
 
 
@@ -39,8 +41,7 @@ def import_selenium():
 def start_browser(webdriver):
     from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.chrome.service import Service
-    # The shell takes two thirds of the time.
-    programs = filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome")))
+    programs = filter(None, map(shutil.which, (HEADLESS_SHELL, "chromium", "google-chrome")))
     program, driver = next(programs, None), shutil.which("chromedriver")
     if not program or not driver:
         skip("there is no chromium, or no chromedriver, on the PATH")
